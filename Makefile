@@ -14,8 +14,8 @@ $(bin)/python:
 format: ## rewrite to the house format
 	$(bin)/ruff check --fix . && $(bin)/ruff format .
 
-lint: ## ruff: rules and format
-	$(bin)/ruff check . && $(bin)/ruff format --check .
+lint: ## ruff: rules and format; oxlint: JavaScript
+	$(bin)/ruff check . && $(bin)/ruff format --check . && $(bin)/oxlint --deny-warnings
 
 types: ## mypy --strict
 	$(bin)/mypy

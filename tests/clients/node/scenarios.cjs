@@ -214,7 +214,7 @@ async function follow() {
   return "ended";
 }
 
-async function admin() {
+async function administration() {
   return withAdmin(async (one) => {
     const found = {};
     found.created = await one.createTopics({
@@ -271,7 +271,7 @@ async function admin() {
   });
 }
 
-({ admin, follow, group, transactions })[scenario]().then(
+({ admin: administration, follow, group, transactions })[scenario]().then(
   (found) => console.log(JSON.stringify(found)),
   (error) => {
     console.error(error);

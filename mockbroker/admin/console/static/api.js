@@ -32,7 +32,7 @@ function readCaptured() {
 
 // A token comes by the login, or behind the # of an address, which no server ever sees.
 export function takeTokenFromAddress() {
-  const match = /^#token=([^&]*)$/.exec(location.hash);
+  const match = /^#token=([^&]*)$/u.exec(location.hash);
   if (match !== null) {
     sessionStorage.setItem(TOKEN_KEY, decodeURIComponent(match[1]));
     history.replaceState(null, "", "#/requests");
@@ -80,7 +80,7 @@ export async function send(method, path, body, bill = { ms: 0 }) {
 }
 
 function costOf(answer) {
-  const told = /cpu;dur=([\d.]+)/.exec(answer.headers.get("Server-Timing") || "");
+  const told = /cpu;dur=([\d.]+)/u.exec(answer.headers.get("Server-Timing") || "");
   return UNTOLD_MS + (told ? Number(told[1]) : 0);
 }
 
@@ -117,7 +117,7 @@ function noteCall(call) {
 }
 
 function isSame(one, other) {
-  const plain = (call) => call.method + call.path.replace(/since=\d+/, "");
+  const plain = (call) => call.method + call.path.replace(/since=\d+/u, "");
   return plain(one) === plain(other);
 }
 
@@ -145,6 +145,12 @@ export function curlOf(call) {
 
 function shellQuoted(text) {
   return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+// A name within a path. Browsers resolve "." and "..", also where they are escaped: as names they lead
+// nowhere, instead of to what stands above.
+export function segment(name) {
+  return name === "." || name === ".." ? `%25${name}` : encodeURIComponent(name);
 }
 
 export function pathOf(path, query) {

@@ -1,7 +1,7 @@
 // Brokers and the links between them; the logs of a partition's replicas side by side.
 
 import { html, useState } from "./vendor/preact-htm.js";
-import { readOnly, send } from "./api.js";
+import { readOnly, segment, send } from "./api.js";
 import { useAction, useGet } from "./hooks.js";
 import { go, href } from "./router.js";
 import { Act, Badge, Confirm, Empty, Facts, Field, Loading, Problem, Table } from "./parts.js";
@@ -21,7 +21,7 @@ export function Cluster({ rest }) {
       ${cluster.value && html`<${Facts} of=${{ "Cluster id": cluster.value.cluster_id, "bootstrap.servers": cluster.value.bootstrap_servers, Topics: number(cluster.value.topics), Groups: number(cluster.value.groups) }} />`}
       <div class="cards">${brokers.map((one) => html`<${Broker} key=${one.node_id} broker=${one} several=${brokers.length > 1} act=${act} />`)}</div>
     <//>
-    <${Logs} rest=${rest} brokers=${brokers} act=${act} />
+    <${Logs} rest=${rest} act=${act} />
     ${brokers.length > 1 && html`<${Links} brokers=${brokers} act=${act} />`}
     <${Connections} />
   </div>`;
@@ -44,7 +44,7 @@ function Broker({ broker, several, act }) {
   </div>`;
 }
 
-function Logs({ rest, brokers, act }) {
+function Logs({ rest, act }) {
   const [topic, partition] = [rest[0], rest[1] || "0"];
   const [wanted, setWanted] = useState(topic || "");
   const [index, setIndex] = useState(partition);
@@ -59,12 +59,12 @@ function Logs({ rest, brokers, act }) {
       <${Field} label="Partition"><input type="number" min="0" value=${index} onInput=${(event) => setIndex(event.currentTarget.value)} /><//>
       <button type="submit">Show</button>
     </form>`}
-    ${topic ? html`<${Replicas} key=${`${topic}-${partition}`} topic=${topic} partition=${Number(partition)} brokers=${brokers} act=${act} />` : html`<p class="quiet">A leader in a topic's list of partitions leads here, too.</p>`}
+    ${topic ? html`<${Replicas} key=${`${topic}-${partition}`} topic=${topic} partition=${Number(partition)} act=${act} />` : html`<p class="quiet">A leader in a topic's list of partitions leads here, too.</p>`}
   </section>`;
 }
 
-function Replicas({ topic, partition, brokers, act }) {
-  const found = useGet(`/v1/replicas/${encodeURIComponent(topic)}/${partition}`);
+function Replicas({ topic, partition, act }) {
+  const found = useGet(`/v1/replicas/${segment(topic)}/${partition}`);
   const list = found.value ? found.value.replicas : [];
   const ends = list.map((one) => one.log_end_offset || 0);
   const starts = list.map((one) => one.log_start_offset || 0);

@@ -15,7 +15,7 @@ function filtersOf(row) {
 
 // A client id that has letters of a glob stands for itself.
 function globLiteral(text) {
-  return text.replace(/[*?[]/g, "[$&]");
+  return text.replace(/[*?[]/gu, "[$&]");
 }
 
 export function asExpectation(row) {

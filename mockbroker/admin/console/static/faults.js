@@ -1,7 +1,7 @@
 // Fault rules with their hits: armed, let go, taken away; presets and rules of one's own.
 
 import { html, useState } from "./vendor/preact-htm.js";
-import { allPages, readOnly, send } from "./api.js";
+import { allPages, readOnly, segment, send } from "./api.js";
 import { useAction, useGet, usePolled } from "./hooks.js";
 import { href } from "./router.js";
 import { Act, Badge, Confirm, Empty, Field, Loading, Problem, Table } from "./parts.js";
@@ -13,7 +13,7 @@ export function Faults({ query }) {
   const found = usePolled((bill) => allPages("/v1/faults", "faults", bill), "faults");
   const [state, run] = useAction(found.reload);
   const rows = found.value || [];
-  const path = (id) => `/v1/faults/${encodeURIComponent(id)}`;
+  const path = (id) => `/v1/faults/${segment(id)}`;
   return html`<div class="page">
     <h2>Fault rules</h2>
     <p class="actions"><a href=${href("requests", [], { fault: "true" })}>Requests that met a rule</a>

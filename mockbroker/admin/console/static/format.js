@@ -77,7 +77,7 @@ export function prettyJson(text) {
   let found = "";
   let opened = false; // by the token before
   const line = () => `\n${" ".repeat(depth)}`;
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+/gs)) {
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+/gsu)) {
     const closes = token === "}" || token === "]";
     if (closes) depth -= 1;
     if (opened !== closes) found += opened || closes ? line() : "";

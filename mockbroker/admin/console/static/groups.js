@@ -1,7 +1,7 @@
 // Groups: members, assignments, lag with its course, and the rebalances with why each came.
 
 import { html, useEffect, useRef } from "./vendor/preact-htm.js";
-import { allPages, send } from "./api.js";
+import { allPages, segment, send } from "./api.js";
 import { useAction, useGet, usePolled } from "./hooks.js";
 import { alterQuery, go, href } from "./router.js";
 import { Badge, Confirm, Empty, Facts, Field, Loading, Problem, Spark, Table } from "./parts.js";
@@ -34,6 +34,7 @@ function GroupList({ query }) {
   const rows = (found.value || []).filter((one) => one.group_id.toLowerCase().includes(text));
   return html`<div class="page">
     <h2>Groups</h2>
+    <p class="quiet">Classic and consumer groups. Share groups and streams groups this broker does not serve: their clients are told so by ApiVersions.</p>
     <div class="form"><${Field} label="Search"><input type="search" value=${query.search || ""} onInput=${(event) => alterQuery({ search: event.currentTarget.value })} /><//></div>
     <${Loading} polled=${found}>
       ${rows.length === 0
@@ -58,7 +59,7 @@ function GroupList({ query }) {
 }
 
 function Group({ id }) {
-  const path = `/v1/groups/${encodeURIComponent(id)}`;
+  const path = `/v1/groups/${segment(id)}`;
   const found = useGet(path);
   const history = useLines({ group: id });
   const noted = useRef(null);
@@ -108,7 +109,6 @@ function Group({ id }) {
         <${Table}
           label="Offsets"
           rows=${group.offsets}
-          most=${200}
           keyOf=${(one) => `${one.topic}-${one.partition}`}
           columns=${[
             ["Partition", (one) => html`<a href=${href("topics", [one.topic], { partition: one.partition })}>${one.topic}-${one.partition}</a>`],

@@ -34,7 +34,7 @@ export function usePolled(load, key, leastMs = 1000) {
       clearTimeout(timer);
       running = true;
       const bill = { ms: 0 };
-      let next = { key, value: null, problem: null };
+      const next = { key, value: null, problem: null };
       try {
         next.value = await loadNow.current(bill);
       } catch (problem) {

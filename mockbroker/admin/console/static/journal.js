@@ -165,14 +165,14 @@ function globOf(glob) {
     if (letter === "*") source += ".*";
     else if (letter === "?") source += ".";
     else if (end > 0) {
-      source += `[${glob.slice(at + 1, end).replaceAll("\\", "\\\\").replace(/^!/, "^")}]`;
+      source += `[${glob.slice(at + 1, end).replaceAll("\\", "\\\\").replace(/^!/u, "^")}]`;
       at = end;
-    } else source += letter.replace(/[\\^$.|+()[\]{}]/g, "\\$&");
+    } else source += letter.replace(/[\\^$.|+()[\]{}]/gu, "\\$&");
   }
   try {
-    return new RegExp(`^${source}$`, "s");
+    return new RegExp(`^${source}$`, "su");
   } catch {
-    return /^$/;
+    return /^$/u;
   }
 }
 

@@ -2,11 +2,12 @@
 
 import { html } from "./vendor/preact-htm.js";
 import { errorName } from "./journal.js";
+import { memo } from "./parts.js";
 import { bytes, ms, plural, since } from "./format.js";
 
 export const LADDER_HEIGHT = 64;
 
-export function LadderRow({ id, index, row, before, chosen, onSelect }) {
+export const LadderRow = memo(({ id, index, row, before, chosen, onSelect }) => {
   if (row.gap !== undefined) {
     return html`<div id=${id} role="row" aria-rowindex=${index + 2} class="ladder-row gap-row"><span role="gridcell">${plural(row.gap, "request")} went by unseen</span></div>`;
   }
@@ -22,4 +23,4 @@ export function LadderRow({ id, index, row, before, chosen, onSelect }) {
       <span class=${`rung back${failed ? " failed" : ""}${row.answered ? "" : " lost"}`}><span class="rung-text">${answer}</span></span>
     </span>
   </div>`;
-}
+});

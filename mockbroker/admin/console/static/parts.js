@@ -3,6 +3,8 @@
 import { Component, html, useState, useEffect, useRef } from "./vendor/preact-htm.js";
 import { readOnly } from "./api.js";
 
+const TABLE_ROWS = 60;
+
 // A part that is drawn again only when one of its properties is another; it uses no hooks.
 export function memo(draw) {
   return class extends Component {
@@ -80,15 +82,19 @@ export function Facts({ of }) {
   </dl>`;
 }
 
-// A plain table; `columns` are [heading, cell of a row, class].
-export function Table({ label, columns, rows, keyOf, most = 500 }) {
-  const [limit, setLimit] = useState(most);
-  const shown = rows.slice(0, limit);
-  return html`<div class="table-box" tabindex="0" role="region" aria-label=${label}>
+// A plain table; `columns` are [heading, cell of a row, class]. More rows come as one scrolls to them:
+// those that nobody has seen are not drawn anew with each look.
+export function Table({ label, columns, rows, keyOf }) {
+  const [limit, setLimit] = useState(TABLE_ROWS);
+  const more = () => setLimit((now) => now + TABLE_ROWS);
+  const onScroll = ({ currentTarget: box }) => {
+    if (rows.length > limit && box.scrollTop + 2 * box.clientHeight >= box.scrollHeight) more();
+  };
+  return html`<div class="table-box" tabindex="0" role="region" aria-label=${label} onScroll=${onScroll}>
     <table>
       <thead><tr>${columns.map(([heading, , kind]) => html`<th scope="col" key=${heading} class=${kind}>${heading}</th>`)}</tr></thead>
       <tbody>
-        ${shown.map(
+        ${rows.slice(0, limit).map(
           (row, index) =>
             html`<tr key=${keyOf ? keyOf(row) : index}>
               ${columns.map(([heading, cell, kind]) => html`<td key=${heading} class=${kind}>${cell(row)}</td>`)}
@@ -96,7 +102,7 @@ export function Table({ label, columns, rows, keyOf, most = 500 }) {
         )}
       </tbody>
     </table>
-    ${rows.length > limit && html`<button type="button" onClick=${() => setLimit(limit + most)}>Show more of ${rows.length - limit}</button>`}
+    ${rows.length > limit && html`<button type="button" onClick=${more}>Show more of ${rows.length - limit}</button>`}
   </div>`;
 }
 

@@ -1,7 +1,7 @@
 // Records of a topic: browse, tail, search, decode, produce, and who wrote one.
 
-import { html, useState } from "./vendor/preact-htm.js";
-import { get, pathOf, readOnly, send } from "./api.js";
+import { html, useRef, useState } from "./vendor/preact-htm.js";
+import { get, pathOf, readOnly, segment, send } from "./api.js";
 import { useAction, usePolled } from "./hooks.js";
 import { alterQuery, go, href } from "./router.js";
 import { Empty, Field, Loading, Problem } from "./parts.js";
@@ -9,41 +9,67 @@ import { bytesOfBase64, hexOf, number, prettyJson, textOfBytes, wallTime } from 
 
 const PAGE = 100;
 // What no text has in it: such a value is shown as bytes.
-const CONTROL = /[\0-\x08\x0e-\x1f]/;
+// oxlint-disable-next-line no-control-regex -- these are looked for
+const CONTROL = /[\0-\x08\x0e-\x1f]/u;
 
 export function Records({ name, partitions, query }) {
   const partition = Number(query.partition) || 0;
   const one = partitions[partition] || partitions[0];
-  const searching = query.key || query.contains || query.since;
   const tail = query.tail === "true";
-  const end = one.high_watermark || 0;
-  const start = query.offset !== undefined && query.offset !== "" ? Number(query.offset) : Math.max(one.log_start_offset || 0, end - PAGE);
-  const base = `/v1/topics/${encodeURIComponent(name)}`;
-  const decode = (query.as || "auto") === "auto" || null;
-  const browsed = pathOf(`${base}/records`, { partition, offset: tail ? Math.max(one.log_start_offset || 0, end - PAGE) : start, only: true, limit: PAGE, decode });
-  const path = searching ? "search" : tail ? `tail ${partition}` : browsed;
-  const key = searching ? JSON.stringify([query.key, query.contains, query.since, decode]) : path;
-  const found = usePolled((bill) => (searching ? searchAll(base, query, decode) : get(browsed, bill)), key, searching ? 3600000 : 1000);
-  const set = (field) => (event) => alterQuery({ [field]: event.currentTarget.value });
+  const start = useStart(query, partition, one);
+  const base = `/v1/topics/${segment(name)}`;
+  const as = query.as || "auto";
+  const decode = as === "auto" || null;
+  const searching = isSearch(query);
+  const path = pathOf(`${base}/records`, { partition, offset: start, only: true, limit: PAGE, decode });
+  const key = searching ? JSON.stringify([query.key, query.contains, query.since, decode]) : tail ? `tail ${partition}` : path;
+  const found = usePolled((bill) => (searching ? searchAll(base, query, decode) : get(path, bill)), key, searching ? 3600000 : 1000);
   return html`<section>
     <h3>Records</h3>
-    <div class="form">
-      <${Field} label="Partition"><select value=${partition} onChange=${set("partition")}>${partitions.map((each) => html`<option key=${each.partition} value=${each.partition} selected=${each.partition === partition}>${each.partition}</option>`)}</select><//>
-      <${Field} label="From offset"><input type="number" min="0" value=${query.offset ?? ""} placeholder=${start} onChange=${set("offset")} disabled=${tail} /><//>
-      ${!readOnly && html`<button type="button" aria-pressed=${tail} onClick=${() => alterQuery({ tail: tail ? "" : "true" })}>Tail</button>
-        <${Field} label="Key is"><input value=${query.key || ""} onChange=${set("key")} /><//>
-        <${Field} label="Contains"><input value=${query.contains || ""} onChange=${set("contains")} /><//>
-        <${Field} label="Since (UTC)"><input type="datetime-local" step="1" value=${query.since || ""} onChange=${set("since")} /><//>`}
-      <${Field} label="Show values as"><select value=${query.as || "auto"} onChange=${set("as")}>${["auto", "json", "text", "hex"].map((kind) => html`<option key=${kind} value=${kind} selected=${kind === (query.as || "auto")}>${kind}</option>`)}</select><//>
-    </div>
+    <${Asked} partition=${partition} partitions=${partitions} start=${start} tail=${tail} as=${as} query=${query} />
     <${Loading} polled=${found}>
-      ${found.value && html`<p class="quiet">${searching
-        ? `${number(found.value.records.length)} found in ${number(found.value.looked_at)} records of all partitions${found.value.more ? "; the search ended there" : ""}`
-        : `Offsets ${number(one.log_start_offset)} to ${number(one.log_end_offset)} of partition ${partition}, below the high watermark ${number(one.high_watermark)}`}</p>
-        <${RecordTable} name=${name} records=${found.value.records} as=${query.as || "auto"} />`}
+      ${found.value && html`<p class="quiet">${searching ? foundText(found.value) : offsetsText(one, partition)}</p>
+        <${RecordTable} name=${name} records=${found.value.records} as=${as} />`}
     <//>
     <${Produce} name=${name} partitions=${partitions.length} onDone=${found.reload} />
   </section>`;
+}
+
+function isSearch(query) {
+  return Boolean(query.key || query.contains || query.since);
+}
+
+// Where browsing begins: where it was asked for; else at the newest that there were when one began to
+// look. What is read stays in sight then, however much comes behind it, unless one tails.
+function useStart(query, partition, one) {
+  const [low, high] = [one.log_start_offset || 0, one.high_watermark || 0];
+  const newest = Math.max(low, high - PAGE);
+  const begun = useRef(null);
+  const before = begun.current;
+  if (before === null || before.partition !== partition || before.offset < low || before.offset > high) begun.current = { partition, offset: newest };
+  if (query.tail === "true") return newest;
+  return query.offset ? Number(query.offset) : begun.current.offset;
+}
+
+function Asked({ partition, partitions, start, tail, as, query }) {
+  const set = (field) => (event) => alterQuery({ [field]: event.currentTarget.value });
+  return html`<div class="form">
+    <${Field} label="Partition"><select value=${partition} onChange=${set("partition")}>${partitions.map((each) => html`<option key=${each.partition} value=${each.partition} selected=${each.partition === partition}>${each.partition}</option>`)}</select><//>
+    <${Field} label="From offset"><input type="number" min="0" value=${query.offset ?? ""} placeholder=${start} onChange=${set("offset")} disabled=${tail} /><//>
+    ${!readOnly && html`<button type="button" aria-pressed=${tail} onClick=${() => alterQuery({ tail: tail ? "" : "true" })}>Tail</button>
+      <${Field} label="Key is"><input value=${query.key || ""} onChange=${set("key")} /><//>
+      <${Field} label="Contains"><input value=${query.contains || ""} onChange=${set("contains")} /><//>
+      <${Field} label="Since (UTC)"><input type="datetime-local" step="1" value=${query.since || ""} onChange=${set("since")} /><//>`}
+    <${Field} label="Show values as"><select value=${as} onChange=${set("as")}>${["auto", "json", "text", "hex"].map((kind) => html`<option key=${kind} value=${kind} selected=${kind === as}>${kind}</option>`)}</select><//>
+  </div>`;
+}
+
+function foundText(found) {
+  return `${number(found.records.length)} found in ${number(found.looked_at)} records of all partitions${found.more ? "; the search ended there" : ""}`;
+}
+
+function offsetsText(one, partition) {
+  return `Offsets ${number(one.log_start_offset)} to ${number(one.log_end_offset)} of partition ${partition}, below the high watermark ${number(one.high_watermark)}`;
 }
 
 // From page to page, until enough are found or very many were looked at.
@@ -99,7 +125,7 @@ function shownAs(value, encoding, as) {
     return hexOf(data.subarray(0, 2000)).join(" ");
   }
   if (encoding === "base64") return textOfBytes(bytesOfBase64(value).subarray(0, 4000));
-  return cut(as === "json" || (as === "auto" && /^\s*[[{]/.test(value)) ? prettyJson(value) : value);
+  return cut(as === "json" || (as === "auto" && /^\s*[[{]/u.test(value)) ? prettyJson(value) : value);
 }
 
 function cut(text) {
@@ -131,7 +157,7 @@ function Produce({ name, partitions, onDone }) {
       if (record.headers.trim()) {
         one.headers = record.headers.trim().split("\n").map((line) => ({ name: line.split(":")[0].trim(), value: line.split(":").slice(1).join(":").trim() }));
       }
-      return send("POST", `/v1/topics/${encodeURIComponent(name)}/records`, { records: [one] });
+      return send("POST", `/v1/topics/${segment(name)}/records`, { records: [one] });
     });
   };
   return html`<details><summary>Produce a record</summary>

@@ -6,7 +6,7 @@ import { alterQuery } from "./router.js";
 import { FILTERS, errorName, journal, loadErrorNames, rowFilter } from "./journal.js";
 import { Shown, placeFrom } from "./shown.js";
 import { Windowed } from "./windowed.js";
-import { Badge, Problem } from "./parts.js";
+import { Badge, Problem, memo } from "./parts.js";
 import { Detail } from "./detail.js";
 import { LadderRow, LADDER_HEIGHT } from "./ladder.js";
 import { bytes, ms, number, plural, since } from "./format.js";
@@ -64,7 +64,7 @@ export function Requests() {
   const { query } = useAddress();
   const [frozen, setFrozen] = useState(false);
   const [follow, setFollow] = useState(!query.select && !readOnly);
-  const [, setReady] = useState(false);
+  const [named, setNamed] = useState(false);
   const shown = useRows(query, frozen);
   // No closure has the rows themselves: one that lives long would keep those that are let go.
   // What is drawn may be older than they are: its places are behind what went at the front since.
@@ -76,7 +76,7 @@ export function Requests() {
   const at = chosen ? placeOf(shown.rows, chosen) : -1;
   const slowest = useMemo(() => slowestOf(shown.rows), [count >> 6, removed]);
   useEffect(() => {
-    loadErrorNames().then(() => setReady(true), () => {});
+    loadErrorNames().then(() => setNamed(true), () => {});
   }, []);
   useEffect(() => {
     if (query.select) setFollow(false);
@@ -85,21 +85,13 @@ export function Requests() {
   const renderRow = (index, id) => {
     const row = rowAt(index);
     if (!row) return null;
-    return html`<${ladder ? LadderRow : TimelineRow} key=${row.number} id=${id} index=${index} row=${row} before=${index ? rowAt(index - 1) : null} chosen=${index === at} slowest=${slowest} onSelect=${select} />`;
+    return html`<${ladder ? LadderRow : TimelineRow} key=${row.number} id=${id} index=${index} row=${row} gap=${row.gap} named=${named} before=${ladder && index ? rowAt(index - 1) : null} chosen=${index === at} slowest=${slowest} onSelect=${select} />`;
   };
   const opened = at >= 0 && shown.rows[at].gap === undefined ? shown.rows[at] : null;
   return html`<div class=${opened ? "requests with-detail" : "requests"}>
     <div class="requests-list">
       <${FilterBar} query=${query} />
-      <div class="bar">
-        <span class="count" aria-live="off">${countText(count)}</span>
-        <${Problem} problem=${journal.problem} />
-        ${!readOnly &&
-        html`<button type="button" aria-pressed=${frozen} onClick=${() => setFrozen(!frozen)} title="Stand still; requests are still noted">${frozen ? "Frozen" : "Freeze"}</button>
-          <button type="button" aria-pressed=${follow} onClick=${() => setFollow(!follow)} title="Stay at the newest">Follow</button>
-          <${Everything} />`}
-        <button type="button" aria-pressed=${ladder} onClick=${() => alterQuery({ as: ladder ? "" : "ladder" })}>Ladder</button>
-      </div>
+      <${Bar} count=${count} frozen=${frozen} onFrozen=${setFrozen} follow=${follow} onFollow=${setFollow} ladder=${ladder} />
       ${count
         ? html`<${Windowed}
             key=${ladder ? "ladder" : "timeline"}
@@ -118,6 +110,18 @@ export function Requests() {
         : html`<p class="empty">${shown.more ? "Looking …" : journal.cursor ? "No request fits these filters." : "No client has sent a request yet."}</p>`}
     </div>
     ${opened && html`<${Detail} key=${opened.number} row=${opened} onClose=${() => alterQuery({ select: "" })} />`}
+  </div>`;
+}
+
+function Bar({ count, frozen, onFrozen, follow, onFollow, ladder }) {
+  return html`<div class="bar">
+    <span class="count" aria-live="off">${countText(count)}</span>
+    <${Problem} problem=${journal.problem} />
+    ${!readOnly &&
+    html`<button type="button" aria-pressed=${frozen} onClick=${() => onFrozen(!frozen)} title="Stand still; requests are still noted">${frozen ? "Frozen" : "Freeze"}</button>
+      <button type="button" aria-pressed=${follow} onClick=${() => onFollow(!follow)} title="Stay at the newest">Follow</button>
+      <${Everything} />`}
+    <button type="button" aria-pressed=${ladder} onClick=${() => alterQuery({ as: ladder ? "" : "ladder" })}>Ladder</button>
   </div>`;
 }
 
@@ -177,7 +181,8 @@ function LadderHead() {
   return html`<div class="grid-row grid-head ladder-head" role="row"><span role="columnheader" class="c-time">Time, s</span><span role="columnheader">Client → broker, and back</span></div>`;
 }
 
-function TimelineRow({ id, index, row, chosen, slowest, onSelect }) {
+// Of the rows in sight those are drawn again that are others.
+const TimelineRow = memo(({ id, index, row, chosen, slowest, onSelect }) => {
   if (row.gap !== undefined) {
     return html`<div id=${id} role="row" aria-rowindex=${index + 2} class="grid-row gap-row"><span role="gridcell">${plural(row.gap, "request")} went by unseen</span></div>`;
   }
@@ -193,7 +198,7 @@ function TimelineRow({ id, index, row, chosen, slowest, onSelect }) {
     <span role="gridcell" class="c-wait"><${WaitBar} waited=${waited} slowest=${slowest} cause=${row.cause} /></span>
     <span role="gridcell" class="c-error">${outcome(row)}</span>
   </div>`;
-}
+});
 
 function WaitBar({ waited, slowest, cause }) {
   if (cause === "immediate" && waited <= 0) return html`<span class="quiet">at once</span>`;

@@ -7,7 +7,7 @@ let unwritten = null;
 let writing = 0;
 
 export function address() {
-  const [path, query] = (unwritten ?? location.hash).replace(/^#\/?/, "").split("?");
+  const [path, query] = (unwritten ?? location.hash).replace(/^#\/?/u, "").split("?");
   const parts = path.split("/").filter(Boolean).map(decodePart);
   return { view: parts[0] || "requests", rest: parts.slice(1), query: Object.fromEntries(new URLSearchParams(query || "")) };
 }

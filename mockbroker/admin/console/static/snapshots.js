@@ -1,12 +1,12 @@
 // Snapshots: take, compare with now or with another, restore, forget; and the reset.
 
 import { html, useState } from "./vendor/preact-htm.js";
-import { pathOf, readOnly, send } from "./api.js";
+import { pathOf, readOnly, segment, send } from "./api.js";
 import { useAction, useGet } from "./hooks.js";
 import { alterQuery } from "./router.js";
 import { Act, Confirm, Empty, Field, Loading, Problem, Table } from "./parts.js";
 
-const pathTo = (name) => `/v1/snapshots/${encodeURIComponent(name)}`;
+const pathTo = (name) => `/v1/snapshots/${segment(name)}`;
 
 export function Snapshots({ query }) {
   const found = useGet("/v1/snapshots", 2000);

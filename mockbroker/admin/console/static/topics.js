@@ -1,7 +1,7 @@
 // Topics: list, partitions, configs; records are in records.js.
 
 import { html, useState } from "./vendor/preact-htm.js";
-import { allPages, readOnly, send } from "./api.js";
+import { allPages, readOnly, segment, send } from "./api.js";
 import { useAction, useGet, usePolled } from "./hooks.js";
 import { alterQuery, go, href } from "./router.js";
 import { Act, Badge, Confirm, Empty, Facts, Field, Loading, Problem, Table } from "./parts.js";
@@ -31,7 +31,6 @@ function TopicList({ query }) {
         : html`<${Table}
             label="Topics"
             rows=${rows}
-            most=${200}
             keyOf=${(one) => one.name}
             columns=${[
               ["Topic", (one) => html`<a href=${href("topics", [one.name])}>${one.name}</a> ${one.internal ? html`<${Badge}>internal<//>` : null}`],
@@ -62,11 +61,11 @@ function NewTopic({ onDone }) {
 }
 
 function Topic({ name, query }) {
-  const found = useGet(`/v1/topics/${encodeURIComponent(name)}`);
+  const found = useGet(`/v1/topics/${segment(name)}`);
   const [state, run] = useAction(found.reload);
   const topic = found.value;
   const remove = () => run(async () => {
-    await send("DELETE", `/v1/topics/${encodeURIComponent(name)}`);
+    await send("DELETE", `/v1/topics/${segment(name)}`);
     go(href("topics"));
   });
   return html`<div class="page">
@@ -74,7 +73,7 @@ function Topic({ name, query }) {
     <p class="actions">
       <a href=${href("topics")}>All topics</a>
       <a href=${href("requests", [], { topic: name })}>Its requests</a>
-      <${Confirm} question="Delete all records?" onConfirm=${() => run(() => send("DELETE", `/v1/topics/${encodeURIComponent(name)}/records`))}>Delete records<//>
+      <${Confirm} question="Delete all records?" onConfirm=${() => run(() => send("DELETE", `/v1/topics/${segment(name)}/records`))}>Delete records<//>
       <${Confirm} question="Delete the topic?" onConfirm=${remove}>Delete topic<//>
       <${Problem} problem=${state.problem} />
     </p>
@@ -94,7 +93,6 @@ function Partitions({ name, list }) {
   return html`<${Table}
     label="Partitions"
     rows=${list}
-    most=${100}
     keyOf=${(one) => one.partition}
     columns=${[
       ["Partition", (one) => html`<a href=${href("topics", [name], { partition: one.partition })}>${one.partition}</a>`, "num"],
@@ -115,7 +113,7 @@ function Configs({ name, configs, onDone }) {
   const [state, run] = useAction(onDone);
   const set = (event) => {
     event.preventDefault();
-    run(() => send("PATCH", `/v1/topics/${encodeURIComponent(name)}`, { configs: { [key]: value === "" ? null : value } }));
+    run(() => send("PATCH", `/v1/topics/${segment(name)}`, { configs: { [key]: value === "" ? null : value } }));
   };
   return html`<h3>Configs that were set</h3>
     ${Object.keys(configs).length ? html`<${Facts} of=${configs} />` : html`<p class="quiet">None: all are the broker's.</p>`}

@@ -1,7 +1,7 @@
 // Transactional ids: the state that each is in, and its steps in time.
 
 import { html, useEffect } from "./vendor/preact-htm.js";
-import { allPages, send } from "./api.js";
+import { allPages, segment, send } from "./api.js";
 import { useAction, useGet, usePolled } from "./hooks.js";
 import { go, href } from "./router.js";
 import { Badge, Confirm, Empty, Facts, Loading, Problem, Table } from "./parts.js";
@@ -41,7 +41,7 @@ function TransactionList() {
 }
 
 function Transaction({ id }) {
-  const path = `/v1/transactions/${encodeURIComponent(id)}`;
+  const path = `/v1/transactions/${segment(id)}`;
   const found = useGet(path);
   const lines = useLines({ transactional_id: id });
   const events = useGet("/v1/journal/events", 2000);
