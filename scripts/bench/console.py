@@ -16,6 +16,7 @@ output.
 from __future__ import annotations
 
 import argparse
+import math
 import shutil
 import statistics
 import sys
@@ -40,6 +41,8 @@ VIEWS: Final = (
 )  # fmt: skip
 SAMPLE_S: Final = 20.0
 PACED_REQUESTS: Final = 20_000
+SETTLE_MS: Final = 2000
+"""What who begins to look asks for at once is over."""
 OBSERVE: Final = """
 window.slow = [];
 new PerformanceObserver(list => {
@@ -232,41 +235,43 @@ def memory(
 
 
 def cost(page: Page, broker: RemoteBroker, load: Load, rounds: int) -> Iterator[str]:
-    """Processor time of the broker for the same requests, with a page that looks on and without."""
+    """Processor time of the broker for the same requests, with a page that looks on and without.
+
+    A pair has both, every other one in turn first: what the machine does by and by falls on both.
+    """
     pid = broker_pid(broker)
     load.hurry = True
-    told: list[float] = []
-    page.on("response", lambda found: told.append(_told_ms(found.headers)))
-    began = perf_counter()
-    with_page: list[float] = []
-    without: list[float] = []
-    for n in range(rounds * 2):
-        looks_on = n % 2 == 0
-        page.goto(f"{broker.admin_url}/#/requests" if looks_on else "about:blank")
-        sleep(2)
-        taken = cpu_of(pid, load)
-        (with_page if looks_on else without).append(taken)
-        print(f"{'with' if looks_on else 'without'}: {taken * 1e6:.1f} us", file=sys.stderr)
-    ratios = [one / other for one, other in zip(with_page, without, strict=True)]
-    yield "| processor time of a request, us | with a page | without | more, median of pairs |"
-    yield "|---|---|---|---|"
-    figures = [statistics.median(some) * 1e6 for some in (with_page, without)]
-    more = (statistics.median(ratios) - 1) * 100
-    share = sum(told) / (perf_counter() - began) / 5  # half of the rounds, in per cent
-    print(f"{len(told)} answers told of {share:.2f} % of a core", file=sys.stderr)
-    yield f"| {rounds} pairs | {figures[0]:.1f} | {figures[1]:.1f} | {more:.1f} % |"
+    taken: dict[bool, list[float]] = {True: [], False: []}
+    for n in range(rounds):
+        for looks_on in (True, False) if n % 2 else (False, True):
+            page.goto(f"{broker.admin_url}/#/requests" if looks_on else "about:blank")
+            page.wait_for_timeout(SETTLE_MS)
+            taken[looks_on].append(cpu_of(page, pid, load))
+            says = f"{'with' if looks_on else 'without'}: {taken[looks_on][-1] * 1e6:.1f} us"
+            print(says, file=sys.stderr)
+    more = sorted(
+        (one / other - 1) * 100 for one, other in zip(taken[True], taken[False], strict=True)
+    )
+    low, high = median_within(more)
+    yield "| a request, us of processor time | with a page | without | more, median of pairs | 95 of 100 times within |"
+    yield "|---|---|---|---|---|"
+    figures = " | ".join(f"{statistics.median(taken[one]) * 1e6:.1f}" for one in (True, False))
+    middle = statistics.median(more)
+    yield f"| {rounds} pairs | {figures} | {middle:.1f} % | {low:.1f} to {high:.1f} % |"
 
 
-def _told_ms(headers: dict[str, str]) -> float:
-    """What an answer of the admin API cost the broker, as it says."""
-    return float(headers.get("server-timing", "cpu;dur=0").rpartition("=")[2])
+def median_within(ordered: list[float]) -> tuple[float, float]:
+    """Where the median of what was sampled is, 95 of 100 times, whatever its distribution."""
+    count = len(ordered)
+    first = max(0, math.floor((count - 1.96 * math.sqrt(count)) / 2))
+    return ordered[first], ordered[count - 1 - first]
 
 
-def cpu_of(pid: int, load: Load) -> float:
+def cpu_of(page: Page, pid: int, load: Load) -> float:
     """Seconds of the broker's process for each of the next requests."""
     began, answered = _cpu_s(pid), load.answered
     while load.answered < answered + PACED_REQUESTS:
-        sleep(0.05)
+        page.wait_for_timeout(50)
     return (_cpu_s(pid) - began) / (load.answered - answered)
 
 

@@ -122,6 +122,24 @@ def test_what_clients_send_is_text(tab: Tab, broker: MockBroker) -> None:
     assert tab.errors == []
 
 
+def test_what_is_read_stays_in_sight_while_records_come(tab: Tab, broker: MockBroker) -> None:
+    page = open_view(tab, broker, "topics/orders")
+    page.wait_for_selector("td.record-value")
+    page.evaluate("document.querySelector('[aria-label=Records] table').seen = true")
+    seen = "document.querySelector('[aria-label=Records] table').seen"
+
+    def offsets() -> str:
+        return page.inner_text("p:has-text('below the high watermark')")
+
+    for _ in range(3):
+        page.wait_for_function(
+            "before => ![...document.querySelectorAll('p')].some(p => p.innerText === before)",
+            arg=offsets(),
+        )
+        assert page.evaluate(seen)
+    assert tab.errors == []
+
+
 def test_a_request_is_found_opened_and_copied_by_keys_alone(tab: Tab, broker: MockBroker) -> None:
     tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = open_view(tab, broker, "requests?api=Heartbeat&group=billing")
