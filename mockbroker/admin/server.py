@@ -5,7 +5,9 @@ All operations run in that loop between two steps of the broker, so none needs a
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import contextmanager
+from email.utils import formatdate
 from time import thread_time
 from typing import TYPE_CHECKING, Final
 
@@ -49,7 +51,11 @@ class Timed:
         async def tell(message: Message) -> None:
             if message["type"] == "http.response.start":
                 taken = f"cpu;dur={(thread_time() - began) * 1000:.2f}"
-                headers = [*message["headers"], (b"server-timing", taken.encode())]
+                headers = [
+                    *message["headers"],
+                    (b"date", formatdate(usegmt=True).encode()),
+                    (b"server-timing", taken.encode()),
+                ]
                 message = {**message, "headers": headers}
             await send(message)
 
@@ -57,21 +63,27 @@ class Timed:
 
 
 class AdminServer(uvicorn.Server):
-    """A server that leaves the process's signals to the process."""
+    """A server that leaves the process's signals to the process, and rests while nobody asks."""
 
     def __init__(self, config: uvicorn.Config, hub: EventHub) -> None:
         super().__init__(config)
         self._hub = hub
+        self._ended = asyncio.Event()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """The broker's own handlers stay."""
         yield
 
+    async def main_loop(self) -> None:
+        """Wait for the end; uvicorn looks for it ten times a second, and at the date."""
+        await self._ended.wait()
+
     def end(self) -> None:
         """Let `serve` return: streams end, requests under way are answered."""
         self._hub.close()
         self.should_exit = True
+        self._ended.set()
 
 
 def make_server(
@@ -96,6 +108,7 @@ def make_server(
         log_config=None,
         access_log=False,
         server_header=False,
+        date_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     return AdminServer(config, hub)

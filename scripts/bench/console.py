@@ -253,7 +253,14 @@ def cost(page: Page, broker: RemoteBroker, load: Load, rounds: int) -> Iterator[
         (one / other - 1) * 100 for one, other in zip(taken[True], taken[False], strict=True)
     )
     low, high = median_within(more)
-    yield "| a request, us of processor time | with a page | without | more, median of pairs | 95 of 100 times within |"
+    heads = (
+        "a request, us of processor time",
+        "with a page",
+        "without",
+        "more, median",
+        "95 % within",
+    )
+    yield f"| {' | '.join(heads)} |"
     yield "|---|---|---|---|---|"
     figures = " | ".join(f"{statistics.median(taken[one]) * 1e6:.1f}" for one in (True, False))
     middle = statistics.median(more)
