@@ -449,8 +449,8 @@ class Services:
         self.deferred: list[Callable[[], None]] = []
         """What `defer` was given in this step."""
         self.metadata.subscribe(self._on_change)
-        self.quotas: QuotaManager | None = None
-        """There from the first quota on."""
+        self.quotas = self._new_quotas() if self.metadata.client_quotas else None
+        """There from the first quota on, which a broker that starts anew may find."""
         self._client_metrics: ClientMetrics | None = None
         self.client_software: dict[int, tuple[str, str]] = {}
         """Name and version of the clients that told them, by connection."""
@@ -483,9 +483,12 @@ class Services:
 
     def _on_change(self, change: Change) -> None:
         if self.quotas is None and isinstance(change, ClientQuotasChanged):
-            from mockbroker.security.quotas import QuotaManager
+            self.quotas = self._new_quotas()
 
-            self.quotas = QuotaManager(self.clock, self.config, self.metadata)
+    def _new_quotas(self) -> QuotaManager:
+        from mockbroker.security.quotas import QuotaManager
+
+        return QuotaManager(self.clock, self.config, self.metadata)
 
     def client_metrics(self) -> ClientMetrics:
         """What clients send of their metrics; the room is made at its first use."""

@@ -83,7 +83,7 @@ class IndividualCommits:
         self.on_committed: Callable[[Place, Iterable[OffsetRange]], None] = lambda _, __: None
         """Told of the ranges that a transaction commits."""
         self.on_moved: Callable[[Place, int], None] = lambda _, __: None
-        """Told where the group stands by them."""
+        """Told where a group stands once the ranges below may go."""
         self.on_dropped: Callable[[Place], None] = lambda _: None
         self.counted: Counter[str] = Counter()
         """What happened, by the name of its metric."""
@@ -200,7 +200,10 @@ class IndividualCommits:
         mine = self.runtime.shard_at(shard.partition_index)
         part = None if mine is None else mine.of(place.group, place.topic, place.partition)
         now = committed_offset(shard, place)
-        if part is None or now < 0:
+        if now < 0:
+            return
+        self.on_moved(place, min(stable, now))
+        if part is None:
             return
         passed = Standing(now, part, Deliverable(None, read_committed=False)).below(
             min(stable, now)
@@ -306,7 +309,6 @@ class IndividualCommits:
         if committed is None:
             return
         stable = self.standing(committed.offset, part, place, read_committed=True).stable()
-        self.on_moved(place, stable)
         if stable == committed.offset or shard.offsets.is_pending(*place[:3]):
             return
         now_ms = self._services.clock.wall_ms()

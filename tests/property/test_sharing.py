@@ -72,12 +72,20 @@ ALL_ARE_DONE: Final[list[Step]] = [
     ("end", (0,), {"commit": True}),
 ]
 """By a transaction, which moves the position while nobody fetches."""
+ONE_IS_PASSED: Final[list[Step]] = [
+    ("fetch", (0, 1), {}),
+    ("commit", (0, 0b10), {}),
+    ("set_position", (0, 1), {}),
+]
+"""By a member's position, which takes in the range behind it."""
 
 
 @example("leases", 2, [*SOME_ARE_DONE, ("delete_offsets", (), {})])
 @example("leases", 2, [*SOME_ARE_DONE, ("reset", (0,), {})])
 @example("leases", 1, [*ALL_ARE_DONE, ("delete_offsets", (), {})])
 @example("leases", 1, [*ALL_ARE_DONE, ("reset", (0,), {})])
+@example("leases", 1, [*ONE_IS_PASSED, ("delete_offsets", (), {})])
+@example("leases", 1, [*ONE_IS_PASSED, ("reset", (0,), {})])
 @settings(max_examples=RUNS)
 @given(
     st.sampled_from(("ranges", "leases")),

@@ -8,6 +8,7 @@ import pytest
 
 from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.cluster.node_controls import ControlError
+from mockbroker.metadata.changes import ClientQuotasChanged
 from tests.support.cluster_core import ClusterCore
 from tests.support.core import Core
 
@@ -43,6 +44,21 @@ def test_a_fenced_broker_stays_fenced_until_let_in(core: ClusterCore) -> None:
     core.advance(3000)
     assert not core.cluster.metadata.brokers[leader].fenced
     assert sorted(core.state("t").isr) == [1, 2, 3]
+
+
+def test_a_broker_that_starts_anew_throttles_as_before(core: ClusterCore) -> None:
+    values = {"producer_byte_rate": 1.0}
+    core.act(
+        lambda: core.cluster.metadata.apply(ClientQuotasChanged((("client-id", "a"),), values))
+    )
+    core.controls.kill(1)
+    core.deliver()
+    core.controls.revive(1)
+    core.deliver()
+    broker = core.cluster.broker(1)
+    assert broker is not None
+    assert broker.services.quotas is not None
+    assert broker.services.quotas.charge("producer_byte_rate", "User:A", "a", 1000) > 0
 
 
 def test_a_skewed_clock_stamps_records_otherwise(core: ClusterCore) -> None:
