@@ -18,6 +18,7 @@ from mockbroker.network.alarm import Alarm
 from mockbroker.network.beside import Beside
 from mockbroker.network.freed_memory import FreedMemory
 from mockbroker.network.socket_server import SocketServer
+from mockbroker.network.spin import Spin
 from mockbroker.network.turn import Turn
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class ClusterServer:
         """Of the brokers, and then of the controller."""
         self._outgoing: OutgoingConnections | None = None
         self._alarm = Alarm(timekeeper, cluster.next_deadline, self._ring)
+        self._spin = Spin.of(cluster.nodes[0].config)
         self._running = False
         self._going_on = False
 
@@ -144,6 +146,8 @@ class ClusterServer:
             await asyncio.gather(*(each.close() for each in self.servers))
         self._alarm.stop()
         self._freed.stop()
+        if self._spin is not None:
+            self._spin.stop()
 
     def act(self, action: Callable[[], T]) -> T:
         """Someone in this process looks or acts, in this server's loop: a step as any other."""
@@ -173,6 +177,8 @@ class ClusterServer:
             self._tell_blocked()
         if self.after_step is not None:
             self.after_step()
+        if self._spin is not None and self._running:
+            self._spin.stepped()
 
     def _tell_blocked(self) -> None:
         """This step kept everybody else waiting: say whose request it was."""

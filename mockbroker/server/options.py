@@ -28,6 +28,7 @@ from mockbroker.server.values import (
     parse_port,
     parse_ports,
     parse_size,
+    parse_spin,
     parse_tables,
     parse_text,
     parse_token,
@@ -250,6 +251,17 @@ class BrokerOptions(TypedDict, total=False):
             "bytes of batches that each broker's logs hold at most, such as 512M or 2G; the oldest"
             " segments go first (docs/limits.md) (default: without end)",
             config="mockbroker.memory.limit.bytes",
+        ),
+    ]
+    spin: Annotated[
+        int,
+        Option(
+            parse_spin,
+            "MICROSECONDS",
+            "look for more requests so long before sleeping, up to 100000: answers come sooner"
+            " where a processor is slow to wake up, and one is busy as long (docs/performance.md)"
+            " (default 0)",
+            config="mockbroker.spin.us",
         ),
     ]
     records: Annotated[

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MAX_PARTITIONS: Final = 100_000
 """A topic declared at start has at most this many partitions: a slip of a digit is caught."""
 MAX_BROKERS: Final = 50
+MAX_SPIN_US: Final = 100_000
 MIN_TOKEN_CHARACTERS: Final = 8
 # Patterns are compiled when they are first needed: a start without topics needs none.
 _TOPIC_NAME: Final = r"[a-zA-Z0-9._-]{1,249}"
@@ -83,14 +84,14 @@ def parse_ports(option: str, value: object) -> list[int]:
     return ports
 
 
-def parse_count(option: str, value: object, most: int = MAX_PARTITIONS) -> int:
-    """A count of at least 1."""
-    allowed = f"a whole number from 1 to {most}"
+def parse_count(option: str, value: object, most: int = MAX_PARTITIONS, least: int = 1) -> int:
+    """A count of at least 1, or `least`."""
+    allowed = f"a whole number from {least} to {most}"
     try:
         count = int(str(value))
     except ValueError:
         raise SettingsError(option, f"{value!r} is not a whole number", allowed) from None
-    if not 1 <= count <= most:
+    if not least <= count <= most:
         raise SettingsError(option, f"{value} is out of range", allowed)
     return count
 
@@ -103,6 +104,11 @@ def parse_brokers(option: str, value: object) -> int:
 def parse_int32(option: str, value: object) -> int:
     """A limit of at least 1, as Kafka's configs have them."""
     return parse_count(option, value, 2**31 - 1)
+
+
+def parse_spin(option: str, value: object) -> int:
+    """Microseconds of looking before the loop sleeps; 0: none."""
+    return parse_count(option, value, MAX_SPIN_US, least=0)
 
 
 def parse_size(option: str, value: object) -> int:

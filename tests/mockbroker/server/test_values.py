@@ -17,6 +17,7 @@ from mockbroker.server.values import (
     parse_port,
     parse_ports,
     parse_size,
+    parse_spin,
     parse_tables,
     parse_token,
     parse_topic,
@@ -148,3 +149,11 @@ def test_a_size_is_bytes_or_has_a_unit(written: object, size: int) -> None:
 def test_another_size_is_refused(written: str) -> None:
     with pytest.raises(SettingsError, match=r"^memory-limit: .*512M or 2G"):
         parse_size("memory-limit", written)
+
+
+@pytest.mark.parametrize(("text", "found"), [("0", 0), ("200", 200), (100_000, 100_000)])
+def test_a_spin_is_so_many_microseconds_or_none(text: object, found: int) -> None:
+    assert parse_spin("--spin", text) == found
+    for wrong in ("-1", "100001", "2ms"):
+        with pytest.raises(SettingsError, match=r"allowed: a whole number from 0 to 100000$"):
+            parse_spin("--spin", wrong)
