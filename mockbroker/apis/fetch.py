@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from mockbroker.security.quotas import QuotaManager
     from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponsePartition
 
-LENGTH_BYTES = 4
-CONSUMER_BYTE_RATE = "consumer_byte_rate"
+LENGTH_BYTES: Final = 4
+CONSUMER_BYTE_RATE: Final = "consumer_byte_rate"
 LONG_REQUEST_BYTES: Final = 32 * 1024
 """A larger request may name so many partitions that it is worked on in slices."""
 
@@ -454,7 +454,7 @@ def _tell_leaders(
     response.node_endpoints = list(told.values())
 
 
-LEADER_ERRORS = frozenset((ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH))
+LEADER_ERRORS: Final = frozenset((ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH))
 
 
 def _down_convert(services: Services, context: FetchContext) -> None:

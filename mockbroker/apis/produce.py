@@ -19,7 +19,12 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED
-from mockbroker.log.validator import InspectedBatch, inspect, whole_batch_size
+from mockbroker.log.validator import (
+    InspectedBatch,
+    inspect,
+    is_stored_as_sent,
+    whole_batch_size,
+)
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.brokers import broker_endpoint
 from mockbroker.replica.append_entry import AppendEntry
@@ -64,6 +69,7 @@ if TYPE_CHECKING:
         ProduceRequestTopic,
     )
 
+_NONE: Final = ErrorCode.NONE
 PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 
 
@@ -80,6 +86,8 @@ ENTRY_BYTES: Final = 8
 """Of a compressed batch, which take as long as all else that is done for a partition."""
 INSPECTED_AT_ONCE_BYTES: Final = 8 * LARGE_BATCH_BYTES
 """Of batches, of which each becomes 4 MiB at the most before it is a slice of its own."""
+QUICK_BYTES: Final = 256
+"""Of a batch that is looked through as it is appended, unless that unpacks it."""
 APPENDED_AT_ONCE_BYTES: Final = 2 << 20
 """Of batches that were looked through, in one slice."""
 APPENDED_ENTRY_BYTES: Final = 8192
@@ -202,10 +210,12 @@ class _Append:
                 left = INSPECTED_AT_ONCE_BYTES
             left -= ENTRY_BYTES
             partition = entry.partition
-            if entry.error is ErrorCode.NONE and partition is not None:
+            if entry.error is _NONE and partition is not None:
                 log = partition.log or partition.open_log()
                 records = entry.records
                 assert not isinstance(records, InspectedBatch)
+                if len(records) < QUICK_BYTES and is_stored_as_sent(records, log.config):
+                    continue
                 inspection = inspect(records, log.config, self.services.clock.wall_ms())
                 entry.records = yield from inspection
                 if entry.records.outcome is not None:
@@ -360,23 +370,21 @@ class _Checks:
         if not 0 <= asked.index < len(topic.partitions):
             return self._unknown(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         records: Buffer = _contiguous(asked)
-        error = ErrorCode.NONE
+        error = _NONE
         message: str | None = None
         if self._version >= PRODUCE_BATCHES or _is_batch(records):
             error = self._shape(records)
         else:
             records, error, message = _up_converted(records)
-        if error is ErrorCode.NONE and topic.internal and self._acks_known:
+        if error is _NONE and topic.internal and self._acks_known:
             error = (
-                ErrorCode.NONE
-                if self._client_id == ADMIN_CLIENT_ID
-                else ErrorCode.INVALID_TOPIC_EXCEPTION
+                _NONE if self._client_id == ADMIN_CLIENT_ID else ErrorCode.INVALID_TOPIC_EXCEPTION
             )
         partition = self._replicas.partition(topic.name, asked.index)
         entry = AppendEntry(asked.index, partition, records, error)
         entry.error_message = message
         header = self._header
-        if header is not None and error is ErrorCode.NONE:
+        if header is not None and error is _NONE:
             if partition is None:
                 entry.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
             elif header.producer_id >= 0:
@@ -411,7 +419,7 @@ class _Checks:
             return ErrorCode.CORRUPT_MESSAGE
         if is_transactional and size >= RECORD_BATCH_OVERHEAD:
             self._header = read_batch_header(records)
-        return ErrorCode.NONE
+        return _NONE
 
 
 def _contiguous(asked: ProduceRequestPartition) -> Buffer:
@@ -430,7 +438,7 @@ def _up_converted(records: Buffer) -> tuple[Buffer, ErrorCode, str | None]:
     from mockbroker_protocol.records.conversion import up_convert
 
     converted = up_convert(records)
-    if converted.error is ErrorCode.NONE and not converted.records:
+    if converted.error is _NONE and not converted.records:
         return _NO_RECORDS, ErrorCode.INVALID_RECORD, None
     return converted.records, converted.error, converted.message
 
@@ -456,7 +464,7 @@ def _response(
 
 def _answer(entry: AppendEntry, version: int) -> ProduceResponsePartition:
     error = entry.error
-    if error is ErrorCode.NONE:
+    if error is _NONE:
         return ProduceResponsePartition(
             entry.index, 0, entry.base_offset, entry.log_append_time_ms, entry.log_start_offset
         )

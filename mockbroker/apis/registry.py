@@ -245,7 +245,7 @@ class Api:
             from mockbroker.apis.auth_helper import guarded
 
             self.handle = guarded(module.guard, self.handle)
-        self.decode, self.encode = _fetch_codec() if self.key is ApiKey.FETCH else _codec(self.key)
+        self.decode, self.encode = _BY_HAND.get(self.key, _codec)(self.key)
 
     def _load_and_handle(self, services: Services, ctx: RequestContext, request: object) -> object:
         self.load()
@@ -343,11 +343,20 @@ def controller_registry(max_fetch_version: int, *, guarded: bool) -> Registry:
     return Registry(served=CONTROLLER_SERVED, narrowed={ApiKey.FETCH: fetch}, guarded=guarded)
 
 
-def _fetch_codec() -> tuple[Decode, Encode]:
-    """Fetch is decoded and encoded by hand."""
+def _fetch_codec(_key: ApiKey) -> tuple[Decode, Encode]:
     from mockbroker_protocol.fetch_codec import decode_fetch_request, encode_fetch_response
 
     return decode_fetch_request, cast("Encode", encode_fetch_response)
+
+
+def _produce_codec(_key: ApiKey) -> tuple[Decode, Encode]:
+    from mockbroker_protocol.produce_codec import decode_produce_request, encode_produce_response
+
+    return decode_produce_request, cast("Encode", encode_produce_response)
+
+
+_BY_HAND: Final = {ApiKey.FETCH: _fetch_codec, ApiKey.PRODUCE: _produce_codec}
+"""What is decoded and encoded by hand."""
 
 
 def _codec(key: ApiKey) -> tuple[Decode, Encode]:

@@ -6,7 +6,7 @@ they read and to open a session.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.fetch.cache import FetchSessionCache
 from mockbroker.fetch.session_log import SessionLog
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.fetch_entry import FetchEntry
     from mockbroker.replica.manager import ReplicaManager
+
+
+_NONE: Final = ErrorCode.NONE
 
 
 class Gate:
@@ -139,7 +142,7 @@ class FetchSessions:
             entry.partition = None
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         entry.partition = self._replicas.partition(found.name, entry.index)
-        return ErrorCode.NONE
+        return _NONE
 
     def with_other_rights(self, session: FetchSession) -> Collection[SessionTopic]:
         """The topics of it which who polls may read, or not, otherwise than at the last poll."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from mockbroker.log.offsets import UNKNOWN_OFFSET_METADATA, LogOffsetMetadata
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from mockbroker.log.results import Buffer
     from mockbroker_protocol.records.batch import BatchHeader
 
-_NEGATIVE_LIMIT = ReadResult(
+_NEGATIVE_LIMIT: Final = ReadResult(
     UNKNOWN_OFFSET_METADATA, [], 0, None, error=ErrorCode.UNKNOWN_SERVER_ERROR
 )
-_segment_base_offset = attrgetter("base_offset")
+_segment_base_offset: Final = attrgetter("base_offset")
 
 
 class LocalLog:

@@ -7,10 +7,11 @@ it was made, so they may be shared and kept.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 from mockbroker_protocol.named_tuple import NamedTuple
 
-UNKNOWN_OFFSET = -1
+UNKNOWN_OFFSET: Final = -1
 
 
 class FetchIsolation(IntEnum):
@@ -24,7 +25,7 @@ class FetchIsolation(IntEnum):
     """Consumers with isolation level read_committed: up to the last stable offset."""
 
 
-class LogOffsetMetadata:
+class LogOffsetMetadata:  # noqa: PLW1641 -- what is compared has no hash
     """An offset, the base offset of its segment and the position of its batch there.
 
     The position is that of the first byte of the batch that holds the offset; the end of the
@@ -54,8 +55,6 @@ class LogOffsetMetadata:
             and self.relative_position == other.relative_position
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return (
             f"LogOffsetMetadata({self.message_offset}, {self.segment_base_offset}, "
@@ -63,7 +62,7 @@ class LogOffsetMetadata:
         )
 
 
-UNKNOWN_OFFSET_METADATA = LogOffsetMetadata(UNKNOWN_OFFSET, UNKNOWN_OFFSET, -1)
+UNKNOWN_OFFSET_METADATA: Final = LogOffsetMetadata(UNKNOWN_OFFSET, UNKNOWN_OFFSET, -1)
 """Stands for a read that did not reach the log (Kafka: UNKNOWN_OFFSET_METADATA)."""
 
 

@@ -10,7 +10,7 @@ offset; a producer has an open transaction exactly if `_ongoing` names it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.log.aborted import CompletedTransaction
 from mockbroker.log.results import AppendOrigin
@@ -20,11 +20,11 @@ from mockbroker_protocol.named_tuple import NamedTuple
 if TYPE_CHECKING:
     from mockbroker_protocol.records.batch import BatchHeader
 
-BATCHES_TO_RETAIN = 5
-NO_PRODUCER_EPOCH = -1
-NO_COORDINATOR_EPOCH = -1
-NO_OFFSET = -1
-_MAX_SEQUENCE = 0x7FFFFFFF
+BATCHES_TO_RETAIN: Final = 5
+NO_PRODUCER_EPOCH: Final = -1
+NO_COORDINATOR_EPOCH: Final = -1
+NO_OFFSET: Final = -1
+_MAX_SEQUENCE: Final = 0x7FFFFFFF
 
 
 class BatchMetadata(NamedTuple):

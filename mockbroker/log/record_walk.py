@@ -11,7 +11,7 @@ two neighbours is as long as the stride, the second begins where the slice looke
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.records.record_codec import scan_records
@@ -19,13 +19,13 @@ from mockbroker_protocol.records.record_codec import scan_records
 if TYPE_CHECKING:
     from mockbroker.log.results import Buffer
 
-SMALL_BATCH_BYTES = 189
+SMALL_BATCH_BYTES: Final = 189
 """Smaller batches, header and all, are walked record by record: it costs no more."""
-_SMALL_RECORDS_BYTES = SMALL_BATCH_BYTES - 61
-_FIRST_STRIDES = 16
-_MOST_STRIDES = 4096
-_RECORDS_BETWEEN_GUESSES = 32
-_MOST_RECORDS_BETWEEN_GUESSES = 4096
+_SMALL_RECORDS_BYTES: Final = SMALL_BATCH_BYTES - 61
+_FIRST_STRIDES: Final = 16
+_MOST_STRIDES: Final = 4096
+_RECORDS_BETWEEN_GUESSES: Final = 32
+_MOST_RECORDS_BETWEEN_GUESSES: Final = 4096
 
 
 def count_records(data: memoryview, pos: int, end: int) -> int:

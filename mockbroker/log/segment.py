@@ -17,7 +17,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker_protocol.named_tuple import NamedTuple
 from mockbroker_protocol.records.batch import RECORD_BATCH_OVERHEAD, BatchHeader, unpack_header
@@ -25,14 +25,14 @@ from mockbroker_protocol.records.batch import RECORD_BATCH_OVERHEAD, BatchHeader
 if TYPE_CHECKING:
     from mockbroker.log.results import Buffer
 
-_FIRST_BLOCK_BYTES = 512
-_BLOCK_BYTES = 128 * 1024
-_COPIED_BATCH_BYTES = 16 * 1024
+_FIRST_BLOCK_BYTES: Final = 512
+_BLOCK_BYTES: Final = 128 * 1024
+_COPIED_BATCH_BYTES: Final = 16 * 1024
 """A larger batch stays in its buffer, if that can be written to."""
-_COPIED_READ_ONLY_BYTES = 64 * 1024
+_COPIED_READ_ONLY_BYTES: Final = 64 * 1024
 """A larger one stays even in a buffer that cannot, and then its header is a block of its own."""
 
-_BEFORE_MAGIC = Struct(">qii")
+_BEFORE_MAGIC: Final = Struct(">qii")
 
 
 class SegmentMark(NamedTuple):

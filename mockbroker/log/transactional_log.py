@@ -9,7 +9,7 @@ Invariant: `log_start_offset <= last_stable_offset <= high_watermark <= log_end_
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.log.aborted import AbortedIndex, CompletedTransaction
 from mockbroker.log.local_log import LocalLog
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from mockbroker.log.results import Buffer
     from mockbroker_protocol.records.batch import BatchHeader
 
-_NONE = ErrorCode.NONE
-TRANSACTIONS_V2 = 2
+_NONE: Final = ErrorCode.NONE
+TRANSACTIONS_V2: Final = 2
 """From this version on each transaction has an epoch of its own (KIP-890)."""
 
 

@@ -12,7 +12,7 @@ Errors that a client must see come back in `AppendResult` and `ReadResult`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.log_config import DEFAULT_LOG_CONFIG
 from mockbroker.log import timestamp_lookup
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from mockbroker.log.segment import Segment
     from mockbroker_protocol.records.batch import BatchHeader
 
-_NONE = ErrorCode.NONE
-_LOG_END = FetchIsolation.LOG_END
-_HIGH_WATERMARK = FetchIsolation.HIGH_WATERMARK
-_TXN_COMMITTED = FetchIsolation.TXN_COMMITTED
+_NONE: Final = ErrorCode.NONE
+_LOG_END: Final = FetchIsolation.LOG_END
+_HIGH_WATERMARK: Final = FetchIsolation.HIGH_WATERMARK
+_TXN_COMMITTED: Final = FetchIsolation.TXN_COMMITTED
 
-_OUT_OF_RANGE = ReadResult(
+_OUT_OF_RANGE: Final = ReadResult(
     UNKNOWN_OFFSET_METADATA, [], 0, None, error=ErrorCode.OFFSET_OUT_OF_RANGE
 )
 

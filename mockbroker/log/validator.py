@@ -12,8 +12,9 @@ timestamp in its header says that no record can break a rule of the topic.
 from __future__ import annotations
 
 from bisect import bisect_left
+from struct import Struct
 from sys import maxsize
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.log.record_walk import SMALL_BATCH_BYTES, check_record_sizes, count_records
 from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin, RecordErrors
@@ -21,6 +22,7 @@ from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.named_tuple import NamedTuple
 from mockbroker_protocol.records import record_codec
 from mockbroker_protocol.records.batch import (
+    ATTRIBUTES_OFFSET,
     CREATE_TIME,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
@@ -44,16 +46,17 @@ if TYPE_CHECKING:
     from mockbroker.log.results import Buffer
 
 
-NO_TIMESTAMP = -1
-_LAST_CODEC = ZSTD
-_LAST_MAGIC = 2
-_HEADER_BYTES = 61
-_COMPRESSION_MASK = 0x07
-_TIMESTAMP_TYPE_BIT = 0x08
-_CONTROL_BIT = 0x20
-_LOOKED_AT = 16_384
+NO_TIMESTAMP: Final = -1
+_LAST_CODEC: Final = ZSTD
+_LAST_MAGIC: Final = 2
+_HEADER_BYTES: Final = 61
+_COMPRESSION_MASK: Final = 0x07
+_TIMESTAMP_TYPE_BIT: Final = 0x08
+_CONTROL_BIT: Final = 0x20
+_LENGTH: Final = Struct(">i").unpack_from
+_LOOKED_AT: Final = 16_384
 """Records of a refused batch that are looked at in one slice."""
-_COUNTED_AT_ONCE_BYTES = 8 << 20
+_COUNTED_AT_ONCE_BYTES: Final = 8 << 20
 """A larger batch is looked through in slices, where counting would do."""
 
 
@@ -95,7 +98,7 @@ def whole_batch_size(records: Buffer, pos: int) -> int:
     left = len(records) - pos
     if left < LOG_OVERHEAD:
         return 0
-    length = int.from_bytes(records[pos + 8 : pos + LOG_OVERHEAD], "big", signed=True)
+    length: int = _LENGTH(records, pos + 8)[0]
     if length < MIN_LEGACY_LENGTH:
         raise ProtocolError(f"a batch of {length} bytes is smaller than any message")
     if left <= MAGIC_OFFSET:
@@ -105,6 +108,15 @@ def whole_batch_size(records: Buffer, pos: int) -> int:
         raise ProtocolError(f"there is no magic {magic}")
     size = length + LOG_OVERHEAD
     return size if size <= left else 0
+
+
+def is_stored_as_sent(records: Buffer, config: LogConfig) -> bool:
+    """Whether the records of a batch, if it is taken, need neither be unpacked nor packed.
+
+    Of bytes that are a whole batch, as `whole_batch_size` says.
+    """
+    codec = records[ATTRIBUTES_OFFSET + 1] & _COMPRESSION_MASK
+    return codec == NONE and config.target_compression <= NONE
 
 
 def validate(

@@ -29,6 +29,7 @@ from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.messages.catalog import request_class
 from mockbroker_protocol.messages.fetch import FetchRequest
 from mockbroker_protocol.plan import decode_in_slices
+from mockbroker_protocol.produce_codec import decode_plain_request
 from mockbroker_protocol.schema import ZERO_UUID, schema_of
 from mockbroker_protocol.versions import ADD_PARTITIONS_TO_TXN_MANY
 
@@ -291,6 +292,10 @@ class _LargeRequest:
         ctx = self._ctx
         frame = ctx.frame
         assert frame is not None
+        if ctx.api_key == ApiKey.PRODUCE:
+            plain = decode_plain_request(frame, pos, ctx.api_version)
+            if plain is not None:
+                return plain
         cls: type[object] = request_class(ctx.api_key)
         steps = decode_in_slices(cls, ctx.api_version, frame, pos, most=MAX_ELEMENTS)
         while True:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin
 from mockbroker.replica.partition import ACKS_ALL
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mockbroker.log.results import AppendResult, Buffer
     from mockbroker.log.validator import InspectedBatch
     from mockbroker.replica.partition import Partition
+
+
+_NONE: Final = ErrorCode.NONE
 
 
 class TransactionMarker(NamedTuple):
@@ -61,7 +64,7 @@ class AppendEntry:
         index: int,
         partition: Partition | None,
         records: Buffer,
-        error: ErrorCode = ErrorCode.NONE,
+        error: ErrorCode = _NONE,
         marker: TransactionMarker | None = None,
     ) -> None:
         self.index = index

@@ -7,7 +7,7 @@ answer at once (Kafka: ReplicaManager.readFromLog).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.replica.delayed_fetch import bytes_available
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from mockbroker.replica.fetch_params import FetchParams
     from mockbroker.replica.partition import Partition
 
-_HIGH_WATERMARK = FetchIsolation.HIGH_WATERMARK
-_LOG_END = FetchIsolation.LOG_END
-_NO_TOPIC_ID = ZERO_UUID
-_NONE = ErrorCode.NONE
+_HIGH_WATERMARK: Final = FetchIsolation.HIGH_WATERMARK
+_LOG_END: Final = FetchIsolation.LOG_END
+_NO_TOPIC_ID: Final = ZERO_UUID
+_NONE: Final = ErrorCode.NONE
 
 
 class LogReader:

@@ -10,7 +10,7 @@ partition is on the ready list at most once; each parked operation completes at 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.brokers import UNKNOWN_EPOCH
 from mockbroker.metadata.changes import (
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from mockbroker.replica.fetch_entry import FetchEntry
     from mockbroker_protocol.messages.fetch import FetchResponsePartition
 
-VALID_ACKS = (-1, 0, 1)
-NO_LEADER_EPOCH = -1
-MANY_PARKED = 64
+VALID_ACKS: Final = (-1, 0, 1)
+NO_LEADER_EPOCH: Final = -1
+MANY_PARKED: Final = 64
 """Fetches that one append may wake in the turn of who appended; more are woken in later turns."""
 
 

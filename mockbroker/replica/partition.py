@@ -548,7 +548,7 @@ class Partition(HostedLog[PartitionHost]):
             self._host.mark_ready(self, HIGH_WATERMARK if moved else ERROR)
 
     def replace_log(self, log: UnifiedLog) -> None:
-        """Another log takes the place of this one (a restore); a leader's epoch begins at its end."""
+        """Another log takes its place (a restore); a leader's epoch begins at its end."""
         if self.is_leader:
             log.assign_epoch(self.leader_epoch)
         self.epoch_start_offset = log.log_end_offset

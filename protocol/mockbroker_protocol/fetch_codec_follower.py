@@ -26,14 +26,14 @@ NO_HIGH_WATERMARK: Final = 2**63 - 1
 # What follows the six fields of the head. The constants between the fields: one tag, its number
 # and size; no topic tags, none forgotten, no rack, one tag of the request; its number and size; no
 # tags within it.
-_FOLLOWED = Struct(">B16sBiiqiqiBHqIHiqB")
-_REQUEST = Struct(">iiibiiB16sBiiqiqiBHqIHiqB")
+_FOLLOWED: Final = Struct(">B16sBiiqiqiBHqIHiqB")
+_REQUEST: Final = Struct(">iiibiiB16sBiiqiqiBHqIHiqB")
 _HIGH_WATERMARK_TAG: Final = 0x0108
 _UP_TO_STATE: Final = 0x00010101
 _STATE_TAG: Final = 0x010D
 FOLLOWED_BYTES: Final = _FOLLOWED.size
 
-_new = object.__new__
+_new: Final = object.__new__
 
 
 def decode_followed(request: FetchRequest, buf: Buffer, pos: int) -> bool:

@@ -43,30 +43,30 @@ from mockbroker_protocol.primitives import (
 NO_TAIL: Final = 0x01010100
 """No topic, none forgotten, an empty rack id, no tag: four bytes that end an idle poll."""
 
-_new = object.__new__
+_new: Final = object.__new__
 # max wait, min bytes, max bytes, isolation, session id, session epoch, and four bytes more: the
 # shortest tail there is. Up to version 14 the replica id stands before them.
-_HEAD_V15 = Struct(">iiibiiI").unpack_from
-_HEAD_V12 = Struct(">iiiibiiI").unpack_from
+_HEAD_V15: Final = Struct(">iiibiiI").unpack_from
+_HEAD_V12: Final = Struct(">iiiibiiI").unpack_from
 # Before version 12: replica id, max wait, min bytes, max bytes; isolation, session id and epoch.
-_HEAD_V3 = Struct(">iiii").unpack_from
-_HEAD_V7 = Struct(">bii").unpack_from
-_TOPIC_ID = Struct(">16sB").unpack_from
-_INT8 = Struct(">b").unpack_from
-_INT16 = Struct(">h").unpack_from
-_INT32 = Struct(">i").unpack_from
-_INT64 = Struct(">q").unpack_from
-_REPLICA_STATE = Struct(">iq").unpack_from
+_HEAD_V3: Final = Struct(">iiii").unpack_from
+_HEAD_V7: Final = Struct(">bii").unpack_from
+_TOPIC_ID: Final = Struct(">16sB").unpack_from
+_INT8: Final = Struct(">b").unpack_from
+_INT16: Final = Struct(">h").unpack_from
+_INT32: Final = Struct(">i").unpack_from
+_INT64: Final = Struct(">q").unpack_from
+_REPLICA_STATE: Final = Struct(">iq").unpack_from
 # partition, leader epoch, fetch offset, last fetched epoch, log start, max bytes (, tag count)
-_PARTITION_V12 = Struct(">iiqiqiB")
-_UNTAGGED_PARTITIONS = Struct(">iiqiqix").iter_unpack
-_PARTITION_V9 = Struct(">iiqqi")
-_PARTITION_V5 = Struct(">iqqi")
-_PARTITION_V3 = Struct(">iqi")
+_PARTITION_V12: Final = Struct(">iiqiqiB")
+_UNTAGGED_PARTITIONS: Final = Struct(">iiqiqix").iter_unpack
+_PARTITION_V9: Final = Struct(">iiqqi")
+_PARTITION_V5: Final = Struct(">iqqi")
+_PARTITION_V3: Final = Struct(">iqi")
 _STRIDE: Final = _PARTITION_V12.size
 # From the topic count to the end, when there is one partition of one topic and nothing else: what
 # an incremental fetch sends after it got records from one partition.
-_ONE_PARTITION = Struct(">B16sBiiqiqiIB")
+_ONE_PARTITION: Final = Struct(">B16sBiiqiqiIB")
 
 
 def decode_fetch_request(buf: Buffer, pos: int, version: int) -> FetchRequest:

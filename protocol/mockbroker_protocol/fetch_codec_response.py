@@ -37,30 +37,30 @@ from mockbroker_protocol.primitives import (
 PASS_THROUGH_BYTES: Final = 4096
 """Copying less than this costs less than one more chunk on its way to the socket."""
 
-_new = object.__new__
-_HEAD = Struct(">ihi")  # throttle time, error, session id
-_HEAD_EMPTY = Struct(">ihiBB")  # and a short topic count and an empty tag section
-_HEAD_SHORT = Struct(">ihiB")
-_HEAD_V7 = Struct(">ihii")  # and the topic count as int32
-_TOPIC = Struct(">16sB")
-_UUID = Struct(">16s")
-_INT32 = Struct(">i")
-_INT64_PAIR = Struct(">qq")
-_EPOCH_OFFSET = Struct(">iq")
-_OFFSET_EPOCH = Struct(">qi")
-_INT32_PAIR = Struct(">ii")
+_new: Final = object.__new__
+_HEAD: Final = Struct(">ihi")  # throttle time, error, session id
+_HEAD_EMPTY: Final = Struct(">ihiBB")  # and a short topic count and an empty tag section
+_HEAD_SHORT: Final = Struct(">ihiB")
+_HEAD_V7: Final = Struct(">ihii")  # and the topic count as int32
+_TOPIC: Final = Struct(">16sB")
+_UUID: Final = Struct(">16s")
+_INT32: Final = Struct(">i")
+_INT64_PAIR: Final = Struct(">qq")
+_EPOCH_OFFSET: Final = Struct(">iq")
+_OFFSET_EPOCH: Final = Struct(">qi")
+_INT32_PAIR: Final = Struct(">ii")
 # index, error, high watermark (, last stable offset (, log start offset))
-_PARTITION_V5 = Struct(">ihqqq")
-_PARTITION_V4 = Struct(">ihqq")
-_PARTITION_V3 = Struct(">ihq")
+_PARTITION_V5: Final = Struct(">ihqqq")
+_PARTITION_V4: Final = Struct(">ihqq")
+_PARTITION_V3: Final = Struct(">ihq")
 # and the aborted count, the preferred replica and the length of records in one byte each way
-_PARTITION_SHORT = Struct(">ihqqqBiB")
+_PARTITION_SHORT: Final = Struct(">ihqqqBiB")
 # From the head to the preferred replica, when there is one partition of one topic.
-_ONE_PARTITION = Struct(">ihiB16sBihqqqBi")
-_pack_empty = _HEAD_EMPTY.pack
-_pack_head = _HEAD_SHORT.pack
-_pack_topic = _TOPIC.pack
-_pack_short = _PARTITION_SHORT.pack
+_ONE_PARTITION: Final = Struct(">ihiB16sBihqqqBi")
+_pack_empty: Final = _HEAD_EMPTY.pack
+_pack_head: Final = _HEAD_SHORT.pack
+_pack_topic: Final = _TOPIC.pack
+_pack_short: Final = _PARTITION_SHORT.pack
 _NO_TAGS: Final = b"\0\0\0"
 """Of the partition, of its topic, of the response."""
 _LEAST_PARTITION: Final = _PARTITION_V5.size + 7

@@ -34,7 +34,6 @@ _FRAMED_V1: Final = Struct(">iix")
 _FLEXIBLE: Final = {spec.key.value: spec.flexible for spec in ALL_SPECS.values()}
 _unpack_request: Final = _REQUEST.unpack_from
 _first_flexible: Final = _FLEXIBLE.get
-_new: Final = object.__new__
 _FLEXIBLE_RESPONSE: Final = {**_FLEXIBLE, ApiKey.API_VERSIONS.value: NEVER}
 _API_VERSIONS: Final = API_SPECS[ApiKey.API_VERSIONS]
 JOIN_BELOW_BYTES: Final = 4096
@@ -82,7 +81,7 @@ def decode_request_header(buf: Buffer) -> RequestHeader:
     The header of an unknown API is read as v1, and that of an ApiVersions version from the future
     as far as it makes sense: both are for the caller to answer or to refuse.
     """
-    header = _new(RequestHeader)  # its __init__ would take as long as the rest
+    header = RequestHeader.__new__(RequestHeader)  # its __init__ would take as long as the rest
     try:
         api_key, version, header.correlation_id, length = _unpack_request(buf)
         header.api_key = api_key

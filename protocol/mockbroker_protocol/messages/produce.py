@@ -1,13 +1,14 @@
 """Produce: batches of records on their way into partitions.
 
 Versions 0 to 2 carry message sets of magic 0 and 1 and are kept for old clients; from 13 on topics
-are named by id. `records` is never looked into here.
+are named by id. `records` is never looked into here. `unknown_tags` is a slot of every declared
+class; it is spelled out for the type checker where `produce_codec`, written by hand, sets it.
 """
 
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from mockbroker_protocol.schema import (
     ZERO_UUID,
@@ -21,6 +22,9 @@ from mockbroker_protocol.schema import (
     uuid,
 )
 
+if TYPE_CHECKING:
+    Tags = dict[int, bytes] | None
+
 
 @message(api_key=0)
 class ProduceRequest:
@@ -30,6 +34,8 @@ class ProduceRequest:
     acks: int16 = 0
     timeout_ms: int32 = 0
     topic_data: list[ProduceRequestTopic] = []
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -39,6 +45,8 @@ class ProduceRequestTopic:
     name: Annotated[str, V(until=12, ignorable=True)] = ""
     topic_id: Annotated[uuid, V(since=13, ignorable=True)] = ZERO_UUID
     partition_data: list[ProduceRequestPartition] = []
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -47,6 +55,8 @@ class ProduceRequestPartition:
 
     index: int32 = 0
     records: Annotated[Records, V(nullable=0)] = None
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @message(api_key=0)
@@ -56,6 +66,8 @@ class ProduceResponse:
     responses: list[ProduceResponseTopic] = []
     throttle_time_ms: Annotated[int32, V(since=1, ignorable=True)] = 0
     node_endpoints: Annotated[list[NodeEndpoint], V(tag=0, tagged=10)] = []
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -65,6 +77,8 @@ class ProduceResponseTopic:
     name: Annotated[str, V(until=12, ignorable=True)] = ""
     topic_id: Annotated[uuid, V(since=13, ignorable=True)] = ZERO_UUID
     partition_responses: list[ProduceResponsePartition] = []
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -79,6 +93,8 @@ class ProduceResponsePartition:
     record_errors: Annotated[list[BatchIndexAndErrorMessage], V(since=8, ignorable=True)] = []
     error_message: Annotated[str | None, V(since=8, nullable=8, ignorable=True)] = None
     current_leader: Annotated[LeaderIdAndEpoch | None, V(tag=0, tagged=10)] = None
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct

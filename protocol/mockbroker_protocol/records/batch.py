@@ -17,6 +17,7 @@ from collections.abc import Generator, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from struct import Struct
+from typing import Final
 
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.records import record_codec
@@ -24,41 +25,45 @@ from mockbroker_protocol.records.crc import crc32c
 from mockbroker_protocol.records.record_codec import NO_TIMESTAMP, Buffer, Record, RecordScan
 from mockbroker_protocol.slices import Aside
 
-LOG_OVERHEAD = 12
-MIN_LEGACY_LENGTH = 14  # LegacyRecord.RECORD_OVERHEAD_V0: less is no message of any magic
-MAGIC_OFFSET = 16
-CRC_OFFSET = 17
-ATTRIBUTES_OFFSET = 21  # where the checksum's range begins
-RECORD_BATCH_OVERHEAD = 61
+LOG_OVERHEAD: Final = 12
+MIN_LEGACY_LENGTH: Final = 14  # LegacyRecord.RECORD_OVERHEAD_V0: less is no message of any magic
+MAGIC_OFFSET: Final = 16
+CRC_OFFSET: Final = 17
+ATTRIBUTES_OFFSET: Final = 21  # where the checksum's range begins
+RECORD_BATCH_OVERHEAD: Final = 61
 
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
-NO_SEQUENCE = -1
-NO_PARTITION_LEADER_EPOCH = -1
-CREATE_TIME = 0
-LOG_APPEND_TIME = 1
-NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
-CONTROL_ABORT = 0
-CONTROL_COMMIT = 1
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_PARTITION_LEADER_EPOCH: Final = -1
+CREATE_TIME: Final = 0
+LOG_APPEND_TIME: Final = 1
+NONE: Final = 0
+GZIP: Final = 1
+SNAPPY: Final = 2
+LZ4: Final = 3
+ZSTD: Final = 4
+CONTROL_ABORT: Final = 0
+CONTROL_COMMIT: Final = 1
 
 RECODED_AT_ONCE = 1024
 """Records of a batch that is written anew in slices."""
 PACKED_AT_ONCE_BYTES = 256 * 1024
 """Of such a batch: compression of more is left to another thread."""
 
-_COMPRESSION_MASK = 0x07
-_TIMESTAMP_TYPE_BIT = 0x08
-_TRANSACTIONAL_BIT = 0x10
-_CONTROL_BIT = 0x20
-_DELETE_HORIZON_BIT = 0x40
+_COMPRESSION_MASK: Final = 0x07
+_TIMESTAMP_TYPE_BIT: Final = 0x08
+_TRANSACTIONAL_BIT: Final = 0x10
+_CONTROL_BIT: Final = 0x20
+_DELETE_HORIZON_BIT: Final = 0x40
 
-_HEADER = Struct(">qiibIhiqqqhii")
-_BEFORE_CRC = Struct(">qiib")
-_AFTER_CRC = Struct(">hiqqqhii")
-_INT32 = Struct(">i")
-_UINT32 = Struct(">I")
-_CONTROL_KEY = Struct(">hh")
-_CONTROL_VALUE = Struct(">hi")
+_HEADER: Final = Struct(">qiibIhiqqqhii")
+_BEFORE_CRC: Final = Struct(">qiib")
+_AFTER_CRC: Final = Struct(">hiqqqhii")
+_INT32: Final = Struct(">i")
+_UINT32: Final = Struct(">I")
+_CONTROL_KEY: Final = Struct(">hh")
+_CONTROL_VALUE: Final = Struct(">hi")
 
 
 class BatchHeader:
@@ -138,11 +143,14 @@ class BatchHeader:
         return self.base_timestamp if self.attributes & _DELETE_HORIZON_BIT else None
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)}" for name in _FIELDS)
+        fields = ", ".join(f"{name}={getattr(self, name)}" for name in _FIELDS.split())
         return f"BatchHeader({fields})"
 
 
-_FIELDS = tuple(BatchHeader.__annotations__)
+_FIELDS: Final = (
+    "base_offset batch_length partition_leader_epoch magic crc attributes last_offset_delta"
+    " base_timestamp max_timestamp producer_id producer_epoch base_sequence record_count"
+)
 
 
 # --- reading ---------------------------------------------------------------------------------

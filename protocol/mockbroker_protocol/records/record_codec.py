@@ -14,33 +14,30 @@ DefaultRecord.readFrom.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from struct import Struct
+from typing import Final
 
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.records.record_places import varint_tail, varlong_tail
 
 Buffer = bytes | bytearray | memoryview
 
-NO_TIMESTAMP = -1
+NO_TIMESTAMP: Final = -1
 # The length byte and six fields of one byte each.
-MIN_RECORD_BYTES = 7
+MIN_RECORD_BYTES: Final = 7
 # In one slice of `scan_in_slices`.
 SCANNED_AT_ONCE = 4096
 
-_MIN_INT64 = -1 << 63
-_MAX_INT64 = (1 << 63) - 1
+_MIN_INT64: Final = -1 << 63
+_MAX_INT64: Final = (1 << 63) - 1
 # An offset delta has 32 bits, so that offsets from such a base cannot overflow.
-_MIN_BASE_OFFSET = _MIN_INT64 + (1 << 31)
-_MAX_BASE_OFFSET = _MAX_INT64 - (1 << 31)
-_INT64_MASK = 0xFFFFFFFFFFFFFFFF
-# An offset delta of one or two bytes, then the first bytes of key length and value length.
-_ONE_BYTE_OFFSET = Struct("<BBB").unpack_from
-_TWO_BYTE_OFFSET = Struct("<HBB").unpack_from
-_BEFORE_ALL = -1 << 64  # less than any timestamp delta
-_ONE_BYTE = tuple(bytes((n,)) for n in range(128))
+_MIN_BASE_OFFSET: Final = _MIN_INT64 + (1 << 31)
+_MAX_BASE_OFFSET: Final = _MAX_INT64 - (1 << 31)
+_INT64_MASK: Final = 0xFFFFFFFFFFFFFFFF
+_BEFORE_ALL: Final = -1 << 64  # less than any timestamp delta
+_ONE_BYTE: Final = tuple(bytes((n,)) for n in range(128))
 
 
-class Record:
+class Record:  # noqa: PLW1641 -- what is compared has no hash
     """One record; `offset` is absolute, `timestamp` in epoch milliseconds or -1."""
 
     __slots__ = ("headers", "key", "offset", "timestamp", "value")
@@ -75,8 +72,6 @@ class Record:
             and self.value == other.value
             and list(self.headers) == list(other.headers)
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return (
@@ -162,7 +157,7 @@ def scan_records(
     low = _BEFORE_ALL if earliest_ms is None else earliest_ms - base_timestamp
     high = -_BEFORE_ALL if latest_ms is None else latest_ms - base_timestamp
     try:
-        _scan(buf, pos, end, scan, base_timestamp, low, high)
+        _scan(bytes(buf[pos:end]), scan, base_timestamp, low, high)
     except IndexError:
         raise ProtocolError("a record is cut") from None
     return scan
@@ -190,7 +185,7 @@ def scan_in_slices(
             stop = end
             if end - pos > SCANNED_AT_ONCE * MIN_RECORD_BYTES:
                 stop = _end_of_records(buf, pos, end, SCANNED_AT_ONCE)
-            _scan(buf, pos, stop, scan, base_timestamp, low, high)
+            _scan(bytes(buf[pos:stop]), scan, base_timestamp, low, high)
             pos = stop
             if scan.count > most:
                 raise ProtocolError(f"more records than the {most} that the batch tells of")
@@ -230,13 +225,14 @@ def check_first_record(buf: Buffer) -> None:
 
 
 def _scan(  # noqa: C901 -- a call costs as much as three fields
-    buf: Buffer, pos: int, end: int, scan: RecordScan, base_timestamp: int, low: int, high: int
+    buf: bytes, scan: RecordScan, base_timestamp: int, low: int, high: int
 ) -> None:
     """The hot loop of `scan_records`; `low` and `high` limit the timestamp deltas.
 
-    The offset delta that is due is known beforehand, so that one `Struct` reads it together with
-    the next two fields. Calls are made only for what is rare: one costs as much as three fields.
+    The offset delta that is due is known beforehand, and so where the next two fields begin. Calls
+    are made only for what is rare: one costs as much as three fields.
     """
+    pos, end = 0, len(buf)
     index = scan.count
     max_delta = scan.max_delta
     while pos < end:
@@ -263,12 +259,14 @@ def _scan(  # noqa: C901 -- a call costs as much as three fields
         if not low <= delta <= high and base_timestamp + delta != NO_TIMESTAMP:
             scan.untimely.append(index)
         if index < 64:
-            offset, key, size = _ONE_BYTE_OFFSET(buf, pos)
-            is_due = offset == index << 1
+            is_due = buf[pos] == index << 1
+            key, size = buf[pos + 1], buf[pos + 2]
             pos += 3
         else:
-            offset, key, size = _TWO_BYTE_OFFSET(buf, pos)
-            is_due = index < 8192 and offset == index << 1 & 0x7F | 0x80 | index >> 6 << 8
+            is_due = (
+                index < 8192 and buf[pos] == index << 1 & 0x7F | 0x80 and buf[pos + 1] == index >> 6
+            )
+            key, size = buf[pos + 2], buf[pos + 3]
             pos += 4
         if is_due and key < 0x80:
             if key & 1:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
 from mockbroker.apis import produce
+from mockbroker.log.validator import inspect
+from mockbroker.node import large_requests
+from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.metadata import (
     MetadataRequest,
 )
-from mockbroker_protocol.messages.produce import ProduceResponse
+from mockbroker_protocol.messages.produce import (
+    ProduceRequest,
+    ProduceRequestPartition,
+    ProduceRequestTopic,
+    ProduceResponse,
+)
 from mockbroker_protocol.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -24,9 +32,6 @@ from mockbroker_protocol.records import compression, record_codec
 from tests.support import heavy
 from tests.support.core import Core, CoreClient
 from tests.support.turns import EveryTime, turns_of
-
-if TYPE_CHECKING:
-    pass
 
 MANY = 1303
 """Records that take several slices."""
@@ -154,3 +159,46 @@ def test_the_batches_of_many_partitions_are_appended_in_slices(
     answers = response.responses[0].partition_responses
     assert [one.index for one in answers] == list(range(heavy.PARTITIONS))
     assert {(one.error_code, one.base_offset) for one in answers} == {(0, 0)}
+
+
+@pytest.mark.parametrize(("count", "codec", "looked_at"), [(2, 0, 0), (60, 0, 3), (2, 1, 3)])
+def test_only_batches_that_may_take_long_are_looked_through_beforehand(
+    core: Core, monkeypatch: pytest.MonkeyPatch, count: int, codec: int, looked_at: int
+) -> None:
+    inspected = 0
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal inspected
+        inspected += 1
+        return inspect(*arguments)
+
+    monkeypatch.setattr(produce, "inspect", counted)
+    monkeypatch.setattr(produce, "LARGE_BATCH_BYTES", 16)
+    records = heavy.tiny_records(count)
+    batch = heavy.batch(heavy.gzip(records) if codec else records, count, codec)
+    client = core.client()
+    client.send_bytes(heavy.produce(batch, 3))
+    response, _ = decode(ProduceResponse, 7, client.receive_bytes(), 4)
+    answers = response.responses[0].partition_responses
+    assert [(one.error_code, one.base_offset) for one in answers] == [(0, 0)] * 3
+    assert inspected == looked_at
+
+
+def test_a_large_request_of_few_partitions_is_decoded_by_hand(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_requests, "decode_in_slices", None)
+    api = core.broker.registry.get(ApiKey.PRODUCE)
+    assert api is not None
+    api.large_bytes = 256
+    batch = heavy.batch(heavy.tiny_records(60), 60)
+    data = [ProduceRequestPartition(index, batch) for index in range(3)]
+    topic = ProduceRequestTopic(heavy.TOPIC, partition_data=data)
+    request = ProduceRequest(None, -1, 30_000, [topic])
+    response = core.client().call(request, 9, ProduceResponse)
+    answers = response.responses[0].partition_responses
+    assert [(one.index, one.error_code, one.base_offset) for one in answers] == [
+        (0, 0, 0),
+        (1, 0, 0),
+        (2, 0, 0),
+    ]
