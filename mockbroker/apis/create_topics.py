@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.config.topic import TopicConfig
     from mockbroker.metadata.topic_requests import CreatedTopic
     from mockbroker_protocol.messages.topics import CreatableTopic
 
@@ -45,8 +46,8 @@ def _answer(
     created = yield from services.controller.creating_topics(
         asked, validate_only=request.validate_only
     )
-    with_configs = ctx.api_version >= CREATE_TOPICS_CONFIGS
-    topics = yield from in_slices((_result(topic, with_configs) for topic in created), 32)
+    told = _Configs() if ctx.api_version >= CREATE_TOPICS_CONFIGS else None
+    topics = yield from in_slices((_result(topic, told) for topic in created), 32)
     return CreateTopicsResponse(throttle_time_ms=ctx.throttle_time_ms, topics=topics)
 
 
@@ -62,7 +63,28 @@ def _asked(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _result(topic: CreatedTopic, with_configs: bool) -> CreatableTopicResult:
+class _Configs:
+    """The configs that an answer tells; topics that set the same ones share what is told of them.
+
+    They are some forty a topic, and mostly those of the broker.
+    """
+
+    def __init__(self) -> None:
+        self._told: dict[frozenset[tuple[str, str]], list[CreatableTopicConfigs]] = {}
+
+    def of(self, config: TopicConfig) -> list[CreatableTopicConfigs]:
+        """Those of a topic. Nobody changes the list."""
+        own = frozenset(config.overrides.items())
+        told = self._told.get(own)
+        if told is None:
+            told = self._told[own] = [
+                CreatableTopicConfigs(row.name, row.value, row.read_only, row.source, row.sensitive)
+                for row in describe_created_topic(config)
+            ]
+        return told
+
+
+def _result(topic: CreatedTopic, told: _Configs | None) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -70,12 +92,7 @@ def _result(topic: CreatedTopic, with_configs: bool) -> CreatableTopicResult:
         error_message=topic.message,
         num_partitions=topic.num_partitions,
         replication_factor=topic.replication_factor,
-        configs=[
-            CreatableTopicConfigs(row.name, row.value, row.read_only, row.source, row.sensitive)
-            for row in describe_created_topic(topic.config)
-        ]
-        if with_configs and topic.config is not None
-        else [],
+        configs=[] if told is None or topic.config is None else told.of(topic.config),
     )
 
 

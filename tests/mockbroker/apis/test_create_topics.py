@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from mockbroker.apis import create_topics
+from mockbroker.config.describe import describe_created_topic
 from mockbroker_protocol.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -74,3 +78,23 @@ def test_validation_alone_creates_nothing() -> None:
     (answer,) = ask(core, 7, request).topics
     assert (answer.error_code, answer.num_partitions) == (0, 3)
     assert not core.cluster.metadata.topics
+
+
+def test_what_the_configs_of_alike_topics_are_is_found_out_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    described = 0
+
+    def counted(config: Any) -> Any:
+        nonlocal described
+        described += 1
+        return describe_created_topic(config)
+
+    monkeypatch.setattr(create_topics, "describe_created_topic", counted)
+    own = [CreatableTopicConfig("retention.ms", "7")]
+    asked = [CreatableTopic(f"t{n}", 1, 1, configs=own if n % 2 else []) for n in range(6)]
+    answers = ask(Core(), 7, CreateTopicsRequest(asked)).topics
+    told = [{each.name: each.value for each in answer.configs or []} for answer in answers]
+    assert [each["retention.ms"] for each in told] == ["604800000", "7"] * 3
+    assert {len(each) for each in told} == {37}
+    assert described == 2
