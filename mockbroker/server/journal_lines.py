@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FILE_BYTES: Final = 64 << 20
 WRITE_BYTES: Final = 64 << 10
+_encode: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class LineFiles:
@@ -87,7 +88,7 @@ class LineFiles:
         self._put(line)
 
     def _put(self, line: dict[str, object]) -> None:
-        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        data = _encode(line).encode() + b"\n"
         self._lines += data
         self.written += len(data)
         if len(self._lines) >= WRITE_BYTES:
