@@ -1,13 +1,15 @@
 """All figures of docs/performance.md in one run, as Markdown: ours beside kfake and Apache Kafka.
 
-    scripts/bench/all [--rounds N] [--rows GLOB] [--peers echo,mockbroker,compiled,kfake,kafka]
-                      [--write]
+    scripts/bench/all [--rounds N] [--rows GLOB] [--write]
+                      [--peers echo,mockbroker,compiled,journal,spin,kfake,kafka]
 
 Each round measures every row with every peer in turn, so that the machine's noise falls on all
 alike. A cell is the median over the rounds; the ratios are ours, compiled where that was built,
 against each peer of the same round: the median, and the smallest and the largest. Above 1 is better
 for us. `echo` is a bare event loop that sends requests back (`echo.py`): the limit of its rows.
-`journal` is ours with `--journal`. `--write` puts the table into docs/performance.md.
+`journal` and `spin` are ours, compiled where that was built, with `--journal` and `--spin 200`.
+Processor time is what the peer's process took for a request; other work of the machine leaves it as
+it is, nearly. `--write` puts the table into docs/performance.md.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -33,9 +36,14 @@ if TYPE_CHECKING:
 PAGE: Final = peers.ROOT / "docs" / "performance.md"
 BEGIN: Final = "<!-- scripts/bench/all --write: begin -->"
 END: Final = "<!-- scripts/bench/all --write: end -->"
-OURS: Final = ("mockbroker", "compiled", "journal")
+OURS: Final = ("mockbroker", "compiled", "journal", "spin")
+SPIN_US: Final = 200
+REST_SECONDS: Final = 0.3
 ALL: Final = ("echo", *OURS, "kfake", "kafka")
 SESSION_SIZES: Final = (100, 10_000, 100_000)
+
+MORE_PAIRS: Final = (("journal", "compiled"), ("spin", "echo"), ("spin", "kfake"))
+"""Ratios that are told beside those of ours to each other peer."""
 
 Figures = dict[str, float]
 
@@ -50,16 +58,18 @@ class Row(NamedTuple):
 
 
 def requests(name: str, api: str, count: int, **options: int) -> Row:
-    """Requests of one API a second."""
+    """Requests of one API a second, and the processor time of each."""
+    cost = f"{name}, CPU µs"
+    rate = f"{name}, /s"
 
     def measure(peer: peers.Peer, tag: str) -> Figures:
         more: dict[str, object] = {"partitions": 1, "echo": "false", **options}
         if peer.name == "echo":
             more["echo"] = "true"
         done = peers.load(peer, "requests", topic=f"{api}-{tag}", api=api, count=count, **more)
-        return {name: done["per_s"]}
+        return {rate: done["per_s"], cost: done["cpu_s"] / done["requests"] * 1e6}
 
-    return Row(name, {name: "higher"}, measure)
+    return Row(name, {rate: "higher", cost: "lower"}, measure)
 
 
 def _scenario(
@@ -127,19 +137,19 @@ def _start() -> Row:
 
 
 ROWS: Final = (
-    requests("Fetch, 1 in flight, /s", "fetch", 10_000),
-    requests("Produce, 1 in flight, /s", "produce", 10_000),
-    requests("Metadata, 1 in flight, /s", "metadata", 10_000),
-    requests("empty Fetch, 64 in flight, /s", "fetch", 60_000, depth=64),
-    requests("empty Fetch, 8 connections, /s", "fetch", 40_000, conns=8),
-    requests("Fetch of 1 KiB, 64 in flight, /s", "read", 60_000, depth=64, size=1024),
-    requests("Produce, 64 in flight, /s", "produce", 40_000, depth=64),
-    requests("Produce, 8 connections, /s", "produce", 30_000, conns=8),
-    requests("Metadata, 64 in flight, /s", "metadata", 30_000, depth=64),
-    requests("Produce to 100 partitions, /s", "produce", 1_000, partitions=100),
-    requests("Produce to 1,000 partitions, /s", "produce", 100, partitions=1000),
-    requests("Fetch from 100 partitions, /s", "read", 1_000, partitions=100),
-    requests("Fetch from 1,000 partitions, /s", "read", 100, partitions=1000),
+    requests("Fetch, 1 in flight", "fetch", 10_000),
+    requests("Produce, 1 in flight", "produce", 10_000),
+    requests("Metadata, 1 in flight", "metadata", 10_000),
+    requests("empty Fetch, 64 in flight", "fetch", 60_000, depth=64),
+    requests("empty Fetch, 8 connections", "fetch", 40_000, conns=8),
+    requests("Fetch of 1 KiB, 64 in flight", "read", 60_000, depth=64, size=1024),
+    requests("Produce, 64 in flight", "produce", 40_000, depth=64),
+    requests("Produce, 8 connections", "produce", 30_000, conns=8),
+    requests("Metadata, 64 in flight", "metadata", 30_000, depth=64),
+    requests("Produce to 100 partitions", "produce", 1_000, partitions=100),
+    requests("Produce to 1,000 partitions", "produce", 100, partitions=1000),
+    requests("Fetch from 100 partitions", "read", 1_000, partitions=100),
+    requests("Fetch from 1,000 partitions", "read", 100, partitions=1000),
     _bulk(300),
     _scenario(
         "pingpong",
@@ -165,12 +175,12 @@ ROWS: Final = (
 @contextlib.contextmanager
 def run_peer(name: str) -> Iterator[peers.Peer]:
     """A peer of `peers`, or one of our own."""
-    if name == "journal":
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            peers.run_ours(["--journal", folder]) as found,
-        ):
-            yield peers.Peer(name, found.address, found.pid)
+    build = "compiled" if (peers.COMPILED / ".built").exists() else "mockbroker"
+    if name in {"journal", "spin"}:
+        with tempfile.TemporaryDirectory() as folder:
+            options = ["--journal", folder] if name == "journal" else ["--spin", str(SPIN_US)]
+            with peers.run_ours(options, build) as found:
+                yield peers.Peer(name, found.address, found.pid)
     elif name == "echo":
         port = peers.free_port()
         command = [sys.executable, "-m", "scripts.bench.echo", str(port)]
@@ -190,6 +200,19 @@ def _try(row: Row, peer: peers.Peer, tag: str) -> Figures:
         return {}
 
 
+def _let_rest(peer: peers.Peer) -> None:
+    """Wait until no process that the peer has started works: who makes a journal's lines is behind.
+
+    What is measured next would have that beside it.
+    """
+    tasks = Path(f"/proc/{peer.pid}/task").glob("*/children")
+    children = [int(pid) for task in tasks for pid in task.read_text().split()]
+    before, now = -1.0, 0.0
+    while children and before != now:
+        time.sleep(REST_SECONDS)
+        before, now = now, sum(peers.Peer("", "", pid).cpu_seconds() for pid in children)
+
+
 Samples = dict[tuple[str, str], list[float]]
 
 
@@ -207,6 +230,7 @@ def run(names: Sequence[str], rows: Sequence[Row], rounds: int) -> Samples:
                 for peer in running:
                     if peer.name in row.only:
                         found = _try(row, peer, f"{rows.index(row)}-{number}")
+                        _let_rest(peer)
                         for figure in row.figures:
                             value = found.get(figure, math.nan)
                             samples.setdefault((figure, peer.name), []).append(value)
@@ -219,17 +243,20 @@ def run(names: Sequence[str], rows: Sequence[Row], rounds: int) -> Samples:
 def table(names: Sequence[str], rows: Sequence[Row], samples: Samples) -> str:
     """The figures as Markdown: a column a peer, and the ratios of ours to each of the others."""
     ours = "compiled" if "compiled" in names else "mockbroker"
-    others = [name for name in names if name not in {ours, "journal"}]
+    pairs = [(ours, name) for name in names if name not in {ours, "journal", "spin"}]
+    pairs += [pair for pair in MORE_PAIRS if set(pair) <= {*names}]
     better = {figure: way for row in rows for figure, way in row.figures.items()}
     better["idle memory, MB"] = "lower"
     lines = [
-        "| | " + " | ".join([*names, *(f"{ours} to {name}" for name in others)]) + " |",
-        "|---" * (1 + len(names) + len(others)) + "|",
+        "| | " + " | ".join([*names, *(f"{one} to {other}" for one, other in pairs)]) + " |",
+        "|---" * (1 + len(names) + len(pairs)) + "|",
     ]
     for figure, way in better.items():
         cells = [_median(samples.get((figure, name), [])) for name in names]
-        mine = samples.get((figure, ours), [])
-        cells += [ratio(mine, samples.get((figure, name), []), way) for name in others]
+        cells += [
+            ratio(samples.get((figure, one), []), samples.get((figure, other), []), way)
+            for one, other in pairs
+        ]
         lines.append(f"| {figure} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -289,7 +316,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put it into docs/performance.md")
     options = parser.parse_args()
     peers.build_go()
-    able = ["echo", "journal", *peers.available()]
+    able = ["echo", "journal", "spin", *peers.available()]
     wanted = options.peers.split(",")
     names = [name for name in ALL if name in able and name in wanted]
     rows = [row for row in ROWS if fnmatchcase(row.name, options.rows)]
