@@ -357,6 +357,7 @@ def test_a_broker_is_as_it_was(before: list[tuple[Action, int]], inside: list[ob
 
 @example([(create, 2), (fence, 0), (commit, 2)], [(commit, 8)])  # broker 1 led, and follows
 @example([(limit, 1), (push_metrics, 0)], [(kill, 0)])
+@example([(stop, 3)], [[(revive, 3), (configure, 8)]])
 @settings(max_examples=15)
 @given(steps(*ANYWHERE, *AMONG_OTHERS), nested(*ANYWHERE, *AMONG_OTHERS, *INSIDE))
 def test_three_brokers_are_as_they_were(

@@ -232,7 +232,7 @@ mockbroker.coop.transparent.TransparentGroups
   passing _known unable begun looked_at
 mockbroker.coop.individual_commits.IndividualCommits
   kept runtime
-  wiring _services _topic _log on_committed on_dropped
+  wiring _services _topic _log on_committed on_dropped on_moved
   growing counted
 mockbroker.coop.interval_set.IntervalSet
   kept _count _starts _firsts _lasts
@@ -454,6 +454,10 @@ def dump(cluster: Cluster) -> dict[str, Any]:
     """What is kept, as plain values; a path of names leads to each."""
     found = _dump(cluster)
     assert isinstance(found, dict)
+    for node, shown in zip(cluster.nodes, found["nodes"], strict=True):
+        if node.broker is None:  # it reads the configs that there are when it starts
+            for each in ("_dynamic", "_dynamic_default"):
+                shown.get("config", {}).pop(each, None)
     return found
 
 
