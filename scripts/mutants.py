@@ -11,6 +11,7 @@ equivalent.
 By the simulations: first a sample of seeds shows which lines each runs. A mutant is tried by the
 seeds that run its lines, then by those not in the sample; one whose lines none runs is not reached.
 All are tried by a few seeds before any is tried by many, so that a run that is stopped tells most.
+What no simulated broker can meet, as the table says with its reason, is left out.
 
 The mutants are in scripts/mutants.toml, and a unit test checks that each still applies.
 """
@@ -85,7 +86,8 @@ class Mutant(NamedTuple):
     """One defect: `old` in `module` becomes `new`; `breaks` is the rule that it breaks.
 
     `tests` are those that should notice, beside the test files of the module. An `equivalent` one
-    changes nothing that anybody could see; that is the reason why.
+    changes nothing that anybody could see; one `outside` is what no simulated broker meets: each
+    is the reason why.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Mutant(NamedTuple):
     tests: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     equivalent: str = ""
+    outside: str = ""
 
     @property
     def room(self) -> str:
@@ -134,6 +137,7 @@ def read_mutants(table: Path = TABLE) -> list[Mutant]:
             tuple(entry.get("tests", ())),
             tuple(entry.get("tags", ())),
             entry.get("equivalent", ""),
+            entry.get("outside", ""),
         )
         for entry in entries
     ]
@@ -521,9 +525,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for mutant in mutants:
             print(f"{mutant.room:20} {mutant.name}: {mutant.breaks}")
         return 0 if mutants else 2
-    real = sampled(
-        [mutant for mutant in mutants if not mutant.equivalent], options.sample, options.seed
-    )
+    real = [mutant for mutant in mutants if not mutant.equivalent]
+    if options.tier == "simulation":
+        real = [mutant for mutant in real if not mutant.outside]
+    real = sampled(real, options.sample, options.seed)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.ExitStack() as copies:
         count = 1 + max(1, min(options.jobs, len(real)))

@@ -37,6 +37,12 @@ def test_each_mutant_says_what_it_breaks_and_who_should_notice(table: list[Mutan
     assert {path for path in paths if not (mutants.ROOT / path).exists()} == set()
 
 
+def test_few_are_outside_what_simulations_reach(table: list[Mutant]) -> None:
+    outside = [mutant for mutant in table if mutant.outside]
+    assert 0 < len(outside) < len(table) / 20
+    assert not [mutant.name for mutant in outside if mutant.equivalent or len(mutant.outside) < 30]
+
+
 def test_each_mutant_changes_more_than_text(table: list[Mutant]) -> None:
     for mutant in table[:: len(table) // 20]:
         source = (mutants.ROOT / mutant.module).read_text("utf-8")

@@ -1,0 +1,93 @@
+"""The timer of a broker, looked through: time-outs of what is done do not go on.
+
+- A parked operation that completed, and a coordinator's write that is done, have no time-out left;
+  nor has anything of a classic group that is gone.
+- Of operations that completed, no more entries lie about than the purge interval allows.
+- An action runs when its millisecond has come, neither before nor after: `Probes` has some.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.coordinator.deferred_writes import DeferredWrite
+from mockbroker.coordinator.group.classic_group import ClassicGroup
+from mockbroker.coordinator.group.shard import GroupShard
+from mockbroker.purgatory.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from random import Random
+
+    from mockbroker.clock import Clock
+    from mockbroker.node.broker import Broker
+
+MOST_MS = 40.0
+
+
+def wrong_timers(broker: Broker) -> Iterator[str]:
+    """Time-outs that nobody waits for, and entries of operations that were not swept."""
+    services = broker.services
+    if services.replicas.has_ready or broker.requests.unfinished:
+        return
+    for bucket in services.timer._buckets.values():  # noqa: SLF001 -- for the audit alone
+        for task in bucket:
+            action = task._action  # noqa: SLF001
+            left = "" if action is None else _left_behind(action)
+            if left:
+                yield f"a time-out at {task.tick_ms} is of {left}"
+    replicas = services.replicas
+    for purgatory in (replicas.fetch_purgatory, replicas.produce_purgatory):
+        watched = {each: None for of in purgatory._watchers.values() for each in of}  # noqa: SLF001
+        waiting = sum(each.watch_entries for each in watched if not each.completed)
+        dead = purgatory.purgatory_size - waiting
+        if dead > purgatory.purge_interval:
+            yield f"{dead} entries are of operations that completed"
+
+
+def _left_behind(action: Callable[[], None]) -> str:
+    """What is done, or gone, whose time-out this is; empty: nothing is."""
+    if isinstance(action, partial):
+        operation = action.args[0] if action.args else None
+        done = isinstance(operation, DelayedOperation) and operation.completed
+        return f"{type(operation).__name__}, which has completed" if done else ""
+    write = getattr(action, "__self__", None)
+    if isinstance(write, DeferredWrite):
+        done = write._done is None  # noqa: SLF001
+        return f"a write up to {write.end_offset}, which is done" if done else ""
+    cells = [cell.cell_contents for cell in getattr(action, "__closure__", None) or ()]
+    group = next((one for one in cells if isinstance(one, ClassicGroup)), None)
+    shard = next((one for one in cells if isinstance(one, GroupShard)), None)
+    if group is None or shard is None or shard.groups.get(group.group_id) is group:
+        return ""
+    return f"group {group.group_id}, which is gone"
+
+
+class _Probe(NamedTuple):
+    """An action on a broker's timer: when it was due, and where it writes when it ran."""
+
+    due_ms: float
+    ran_ms: list[float]
+
+
+class Probes:
+    """Puts an action on each broker's timer at a time, and looks when it ran."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        self._by_broker: dict[Broker, _Probe] = {}
+
+    def look(self, broker: Broker, slack_ms: float) -> Iterator[str]:
+        """What is wrong with the last one; another one is put there."""
+        clock: Clock = broker.services.clock
+        before = self._by_broker.get(broker)
+        if before is not None and not before.ran_ms:
+            if clock.now_ms > before.due_ms + 1 + slack_ms:
+                yield f"an action that was due at {before.due_ms:.3f} has not run"
+            return
+        if before is not None and before.ran_ms[0] < before.due_ms:
+            yield f"an action ran at {before.ran_ms[0]:.3f}, due at {before.due_ms:.3f}"
+        due_ms, ran_ms = clock.now_ms + self._rng.random() * MOST_MS, list[float]()
+        broker.services.timer.schedule(due_ms, lambda: ran_ms.append(clock.now_ms))
+        self._by_broker[broker] = _Probe(due_ms, ran_ms)
