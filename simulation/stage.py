@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 EPOCH_MS = 1_700_000_000_000
 ENOUGH_VIOLATIONS = 20
+PROBE = 0
+"""The connection of those who ask past the network: wires are counted from 1."""
 
 
 class Endpoint(Protocol):
@@ -200,10 +202,10 @@ class Stage(ABC):
         """The broker hears that a connection is gone."""
 
     def hear(self, event: Event) -> None:
-        """A listener of the journal: no handler may fail, no client is refused."""
+        """A listener of the journal: no handler may fail, no client is refused on its wire."""
         if isinstance(event, HandlerFailed):
             self.violate(f"{event.api_name} failed: {event.error!r}")
-        elif isinstance(event, RequestRefused):
+        elif isinstance(event, RequestRefused) and event.connection_id != PROBE:
             self.violate(f"{event.api_name} was refused: {event.reason}")
 
     # -- events ----------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from mockbroker.cluster.cluster import Cluster
 from mockbroker.node.metered_broker import MeteredBroker
-from simulation.stage import EPOCH_MS, Stage, Wire
+from mockbroker_protocol.frames import FrameBuffer
+from simulation.stage import EPOCH_MS, PROBE, Stage, Wire
 from simulation.turns import ALLOWED_MS
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from simulation.stage import Endpoint, Observer
     from simulation.turns import Turns
 
-PROBE = 0
-"""The connection of `World.exchange`; wires count from 1."""
 LENT_BYTES = 1 << 20
 
 
@@ -85,9 +84,11 @@ class World(Stage):
         self._open(broker, wire.id)
         return wire
 
-    def _open(self, broker: Broker, connection_id: int) -> None:
+    def _open(self, broker: Broker, connection_id: int, listener: str = "PLAINTEXT") -> None:
         address = ("127.0.0.1", 9091 + broker.broker_id)
-        broker.connect(connection_id, "/127.0.0.1", self.now_ms, local_address=address)
+        broker.connect(
+            connection_id, "/127.0.0.1", self.now_ms, local_address=address, listener=listener
+        )
 
     def wires(self) -> list[Wire]:
         """The connections that a broker knows."""
@@ -122,10 +123,16 @@ class World(Stage):
         assert len(answers) == 1, "a probe was not answered at once"
         return answers[0]
 
-    def probe(self, frame: bytes, broker: Broker, principal: str | None = None) -> list[bytes]:
+    def probe(
+        self,
+        frame: bytes,
+        broker: Broker,
+        principal: str | None = None,
+        listener: str = "PLAINTEXT",
+    ) -> list[bytes]:
         """The same for what is perhaps not answered at once: then there is none.
 
-        `principal`: who asks; None: whoever connects without a name.
+        It may be several frames. `principal`: who asks; None: whoever connects without a name.
 
         A broker whose memory for requests is full is lent some, and nobody else may have it.
         """
@@ -136,22 +143,25 @@ class World(Stage):
             waiting, pool._waiting = pool._waiting, {}  # noqa: SLF001 -- as the lender
         self.finish_work()
         over, broker.requests.turn_over = broker.requests.turn_over, None
-        self._open(broker, PROBE)
+        self._open(broker, PROBE, listener)
         connection = broker.connection(PROBE)
         if principal is not None and connection is not None:
             connection.principal = principal
         broker.receive(PROBE, frame, self.now_ms)
-        answers = [
-            b"".join(outgoing.chunks)[4:]
+        while broker.requests.unfinished:  # a step may take so many frames alone
+            broker.go_on(self.now_ms, lambda: False)
+        written = b"".join(
+            chunk
             for outgoing in broker.take_outbox()
-            if outgoing.connection_id == PROBE and outgoing.chunks
-        ]
+            if outgoing.connection_id == PROBE
+            for chunk in outgoing.chunks
+        )
         broker.disconnect(PROBE, self.now_ms)
         broker.requests.turn_over = over
         if pool is not None and waiting is not None:
             pool.available -= LENT_BYTES
             pool._waiting = waiting  # noqa: SLF001
-        return answers
+        return [*map(bytes, FrameBuffer().feed(written))]
 
     def operate(self, action: Callable[[], object]) -> None:
         """Do something to the cluster that no client can ask for, as one step."""

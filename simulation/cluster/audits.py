@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simulation.cluster.crews import Crew, CrewSetting
+from simulation.cluster.departures import Departures
 from simulation.cluster.fetch_audits import FetchAudits
 from simulation.cluster.fetcher_audits import FetcherAudits
 from simulation.cluster.follower_audits import FollowerAudits
@@ -15,6 +16,7 @@ from simulation.cluster.group_audits import GroupAudits
 from simulation.cluster.log_audits import wrong_with
 from simulation.cluster.runtime_audits import wrong_groups, wrong_writes
 from simulation.cluster.store_audits import wrong_configs
+from simulation.cluster.timer_audits import Probes, wrong_timers
 from simulation.cluster.transaction_audits import TransactionAudits
 from simulation.cluster.view_audits import wrong_views
 from simulation.cluster.waits import Waits
@@ -48,6 +50,8 @@ class AuditCrew(Crew):
         )
         self.fetchers = FetcherAudits(setting.world, setting.stream("damage"))
         self.groups = GroupAudits()
+        self.departures = Departures(setting.world)
+        self.probes = Probes(setting.stream("probes"))
         self.transactions = TransactionAudits(setting.world.cluster.metadata)
         racks = [*dict.fromkeys(self.plan.racks)]
         self.fetches = FetchAudits(setting.world, setting.stream("fetch audits"), racks)
@@ -80,7 +84,12 @@ class AuditCrew(Crew):
             partition = self._rng.choice(list(self._changed))
             self._audit(partition, self._changed.pop(partition))
         for broker in self.world.cluster.brokers:
-            for wrong in (*wrong_groups(broker, self._rng), *wrong_configs(broker)):
+            for wrong in (
+                *wrong_groups(broker, self._rng),
+                *self.transactions.wrong_states(broker, self._rng),
+                *wrong_configs(broker),
+                *wrong_timers(broker),
+            ):
                 self.world.violate(f"broker {broker.broker_id}: {wrong}")
         if not self._stopped:
             self.world.at(LOOK_EVERY_MS, self._look)
@@ -95,7 +104,9 @@ class AuditCrew(Crew):
                 *needless_waits(broker),
                 *wrong_writes(broker),
                 *self.groups.look(broker),
+                *self.departures.look(broker),
                 *self.transactions.look(broker, self.world.now_ms),
+                *self.probes.look(broker, self.world.slack_ms),
             ):
                 self.world.violate(f"broker {broker.broker_id}: {wrong}")
         if not self._stopped:

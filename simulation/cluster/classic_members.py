@@ -192,11 +192,13 @@ class ClassicMember(GroupMember):
             self.book.name, self.generation, self.member_id, self.instance_id
         )
         asked, owned = self.book.ask(node), list(self.owned)
+        member_id, until_ms = self.member_id, self.world.now_ms + self.group.session_timeout_ms
 
         def answered(answer: HeartbeatResponse | None) -> None:
             if answer is None or answer.error_code:
                 self.failed("heartbeat", -1 if answer is None else answer.error_code)
                 return
+            self.book.lasts(asked, member_id, until_ms)
             self.book.confirmed(asked, self.name, owned)
             self.pause()
 

@@ -17,6 +17,9 @@ from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 HEARTBEAT, SYNC, COMMIT, COMMIT_BY_EPOCH, DELETE, CONSUMER_HEARTBEAT = 4, 4, 8, 9, 2, 1
 OFFSET_FETCH = 9
+DELETE_OFFSETS = 0
 END_V1, END_V2, ADD_PARTITIONS, VERIFY, INIT = 4, 5, 3, 4, 4
 NOBODY = "nobody"
 BAD_OFFSET = 1 << 40
@@ -82,6 +86,8 @@ def of_classic_group(group: ClassicGroup, topic: str) -> Iterator[Refusal]:
             ErrorCode.NON_EMPTY_GROUP,
             lambda answer: answer.results[0].error_code,
         )
+    if group.members and group.is_of_consumers and group.is_subscribed_to(topic):
+        yield _delete_offsets(name, topic)
     if group.state is GroupState.PREPARING_REBALANCE:
         for member in group.members.values():
             beat = HeartbeatRequest(name, generation, member.member_id, member.group_instance_id)
@@ -124,6 +130,17 @@ def _commit(
     )
 
 
+def _delete_offsets(group: str, topic: str) -> Refusal:
+    parts = [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)])]
+    return Refusal(
+        "the deletion of offsets that a member reads on from",
+        OffsetDeleteRequest(group, parts),
+        DELETE_OFFSETS,
+        ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
+        lambda answer: answer.topics[0].partitions[0].error_code,
+    )
+
+
 def of_consumer_group(group: ConsumerGroup, topic: str) -> Iterator[Refusal]:
     """What the coordinator of a group of KIP-848 must refuse."""
     name = group.group_id
@@ -131,6 +148,8 @@ def of_consumer_group(group: ConsumerGroup, topic: str) -> Iterator[Refusal]:
     yield _beat("a stranger", name, NOBODY, 5, unknown)
     yield _commit("a stranger", name, 1, NOBODY, None, topic, unknown, COMMIT_BY_EPOCH)
     yield _offsets("a stranger", name, NOBODY, 1, unknown)
+    if group.is_subscribed_to(topic):
+        yield _delete_offsets(name, topic)
     for member in group.members.values():
         one, epoch = member.member_id, member.epoch
         if member.classic is not None or epoch <= 0:

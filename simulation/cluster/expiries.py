@@ -1,17 +1,19 @@
-"""What expires in the cluster's simulation: transactional ids, and producers that are silent.
+"""What expires in the cluster's simulation: transactional ids, groups, producers that are silent.
 
 At rest time passes until all of them are overdue, with idle rounds skipped: no coordinator may know
-a transactional id then, the last record of each in its log must be a tombstone, and no log may know
-a producer.
+a transactional id or a group then, the last record of each in its log must be a tombstone, and no
+log may know a producer. When offsets go is in `offset_expiries`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker_protocol.records.batch import iterate_records
 from simulation.cluster.crews import Crew
+from simulation.cluster.forgotten_ids import check_forgotten_id
+from simulation.cluster.offset_expiries import RETENTION_MS, OffsetExpiries
 from simulation.cluster.plan import EXPIRATION_MS, EXPIRY_CHECK_MS
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ class ExpiryCrew(Crew):
     def __init__(self, setting: CrewSetting) -> None:
         super().__init__(setting)
         self.expired = 0
+        self._offsets = OffsetExpiries(self.world, min(self.plan.topics))
 
     def counts(self) -> Mapping[str, int]:
         return {"expired": self.expired}
@@ -36,7 +39,11 @@ class ExpiryCrew(Crew):
             return
         before = self._known()
         self.world.skips = True
-        self.world.run_for(EXPIRATION_MS + 3 * EXPIRY_CHECK_MS)
+        check_forgotten_id(self.world, min(self.plan.topics))
+        self._offsets.check_deletion()
+        self._offsets.check_rounds()
+        passes_ms = max(EXPIRATION_MS, RETENTION_MS) + 3 * EXPIRY_CHECK_MS
+        self._offsets.check_retention(passes_ms)
         after = self._known()
         self.expired += len(before) - len(after)
         for known in after:
@@ -47,7 +54,7 @@ class ExpiryCrew(Crew):
 
     def _known(self) -> list[str]:
         """All that may expire, wherever it is known."""
-        known = []
+        known = [*self._offsets.left()]
         for node, log in self._logs():
             producers = None if log.producers is None else log.producers.producers
             known += [f"producer {each} of {log!r} at {node}" for each in producers or ()]
@@ -67,12 +74,13 @@ class ExpiryCrew(Crew):
                         yield node, log
 
     def _last_states(self) -> dict[bytes, bool]:
-        """By key of the coordinator's log: whether its last record is a tombstone."""
-        topic = self.world.cluster.metadata.topics.get(TRANSACTION_STATE_TOPIC)
+        """By key of the coordinators' logs: whether its last record is a tombstone."""
         last: dict[bytes, bool] = {}
-        for index, state in enumerate(() if topic is None else topic.partitions):
-            log = self.world.controls.log(TRANSACTION_STATE_TOPIC, index, state.leader)
-            for header, batch in () if log is None else log.iterate_batches(log.log_start_offset):
-                for record in iterate_records(batch, 0, header):
-                    last[bytes(record.key or b"")] = record.value is None
+        for name in (TRANSACTION_STATE_TOPIC, GROUP_METADATA_TOPIC):
+            topic = self.world.cluster.metadata.topics.get(name)
+            for index, state in enumerate(() if topic is None else topic.partitions):
+                log = self.world.controls.log(name, index, state.leader)
+                for header, batch in () if log is None else log.iterate_batches(0):
+                    for record in () if header.is_control else iterate_records(batch, 0, header):
+                        last[name.encode() + bytes(record.key or b"")] = record.value is None
         return last

@@ -4,6 +4,7 @@
   told or acknowledged before it was asked, as far as that one has it committed (`OffsetHistory`).
 - In one generation of a classic group a partition is of one member, and generations that were
   synced do not go back; nor do the epochs of a consumer group.
+- Who is told by a heartbeat that all is well has a whole session from when it was sent.
 - Once another member was given a partition, one that had it before and has not given it up is no
   member in good standing any more: no heartbeat of its tells it so.
 
@@ -156,6 +157,20 @@ class GroupBook:
         self._generation = max(self._generation, (asked.incarnation, generation))
         self.generations += 1
         return True
+
+    def lasts(self, asked: Asked, member_id: str, until_ms: float) -> None:
+        """A classic member was told that all is well: its session lasts until then, or longer."""
+        broker = self.world.cluster.broker(asked.node)
+        if broker is None or not self.is_current(asked):
+            return
+        shard = broker.services.groups.service.runtime.shard_for(self.name)
+        group = None if shard is None else shard.groups.get(self.name)
+        member = None if group is None else group.members.get(member_id)
+        if member is not None and member.session_deadline_ms < until_ms:
+            self.world.violate(
+                f"{self.name}: the session of {member_id} ends at {member.session_deadline_ms:.3f},"
+                f" not at {until_ms:.3f}"
+            )
 
     # -- who has what ----------------------------------------------------------------------
 

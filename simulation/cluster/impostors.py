@@ -1,6 +1,7 @@
 """Impostors: requests that must be refused, asked of brokers past the network now and then.
 
-Nothing may come of them: no answer but the one that is due, and no change.
+Nothing may come of them: no answer but the one that is due, and no change. Beside them brokers are
+asked what they tell of groups, which has one right answer too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker_protocol.errors import ErrorCode
 from simulation.clients import ask_at_once
+from simulation.cluster.committed_views import of_groups
 from simulation.cluster.coordinator_refusals import (
     of_classic_group,
     of_consumer_group,
@@ -51,6 +53,7 @@ class ImpostorCrew(Crew):
             self._of_partitions,
             self._of_groups,
             self._of_transactions,
+            self._of_what_is_told,
         )
 
     def start(self) -> None:
@@ -111,6 +114,9 @@ class ImpostorCrew(Crew):
                 if shard.is_settled:
                     found += of_transaction(known, self._topic)
         return found
+
+    def _of_what_is_told(self, broker: Broker) -> list[Refusal]:
+        return [*of_groups(broker, self._topic)]
 
     # -- what the controller must refuse -----------------------------------------------------
 

@@ -68,6 +68,7 @@ CREW_KINDS: tuple[str, ...] = (
     "coop",
     "acls",
     "carriers",
+    "logins",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"
@@ -128,17 +129,32 @@ AUTHORIZER = {
 }
 SUPER_USERS = {"super.users": "User:ANONYMOUS"}
 """Who everybody is but those whom ACLs are about."""
+LOGIN_LISTENER = "SASL"
+LOGINS = {
+    "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,{LOGIN_LISTENER}:SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    f"listener.name.{LOGIN_LISTENER.lower()}.plain.sasl.jaas.config": (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        'user_alice="alice-secret" user_admin="admin-secret";'
+    ),
+    "connections.max.reauth.ms": "60000",
+}
+"""A listener beside the one of all other clients, where who connects must log in."""
 MEMORY = {"queued.max.request.bytes": "100000", "socket.request.max.bytes": "100000"}
 """Two large requests at once are more."""
 CARRIER = {"coop.metadata.carrier": "true"}
 """Ranges may be committed, and are told, in the metadata of offsets."""
 EXPIRATION_MS, EXPIRY_CHECK_MS = 100_000, 10_000
 """Longer than any run lasts until all is at rest."""
+RETENTION_MINUTES, RETENTION_CHECK_MS = 2, 2_000
+"""The same of groups' offsets, which begin to expire when their group is empty."""
 EXPIRIES = {
     "transactional.id.expiration.ms": str(EXPIRATION_MS),
     "transaction.remove.expired.transaction.cleanup.interval.ms": str(EXPIRY_CHECK_MS),
     "producer.id.expiration.ms": str(EXPIRATION_MS),
     "producer.id.expiration.check.interval.ms": str(EXPIRY_CHECK_MS),
+    "offsets.retention.minutes": str(RETENTION_MINUTES),
+    "offsets.retention.check.interval.ms": str(RETENTION_CHECK_MS),
 }
 SESSION_TIMEOUT_MS = 600
 CLUSTER_TIMES = {
@@ -149,6 +165,8 @@ CLUSTER_TIMES = {
     "broker.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "broker.heartbeat.interval.ms": "200",
     "leader.imbalance.check.interval.seconds": "2",
+    "fetch.purgatory.purge.interval.requests": "5",
+    "producer.purgatory.purge.interval.requests": "5",
 }
 """Short ones, so that much happens in little time."""
 DELAYS_MS = (1.0, 20.0, 150.0, 600.0)
@@ -278,6 +296,7 @@ class ClusterPlan:
             **(EXPIRIES if self.on["expiry"] else {}),
             **({"telemetry.max.bytes": "1000"} if self.on["telemetry"] else {}),
             **(MEMORY if self.on["memory"] else {}),
+            **(LOGINS if self.on["logins"] else {}),
             **self._authorizer_config(),
             **(self.sharing.config() if self.on["coop"] else {}),
             **(CARRIER if self.on["carriers"] else {}),

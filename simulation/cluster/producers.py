@@ -2,7 +2,8 @@
 
 With acks=all what is acknowledged must have been committed before; an idempotent producer may
 repeat a batch as often as it likes and finds it once. When an unclean election has taken away what
-came before, it begins anew with another producer id.
+came before, it begins anew with another producer id. Some begin where sequence numbers soon start
+again from 0: of who is not known a broker takes any number (ProducerAppendInfo.checkSequence).
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ RETRIABLE = frozenset(
     )
 )
 KEYS = 5
+MAX_SEQUENCE = 2**31 - 1
+NEARLY_WRAPS = MAX_SEQUENCE - 3
 LOST_SEQUENCES = frozenset((ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID))
 
 
@@ -66,6 +69,7 @@ class ClusterProducer(ClusterClient):
         self._sent_acks = self.acks
         self._asked = -1, -1
         """Whom the batch was sent to, and the leader epoch in force at the controller then."""
+        self._first_sequence = 0
         self._sequences: dict[tuple[str, int], int] = {}
         self._batch: tuple[tuple[str, int], list[bytes]] | None = None
         self._finishing: list[tuple[str, int]] = []
@@ -104,6 +108,7 @@ class ClusterProducer(ClusterClient):
         def given(answer: InitProducerIdResponse | None) -> None:
             if answer is not None and answer.error_code == ErrorCode.NONE:
                 self._producer_id = answer.producer_id
+                self._first_sequence = 0 if answer.producer_id % 3 else NEARLY_WRAPS
             self.later(1.0 if answer else 100.0)
 
         self.ask(
@@ -115,7 +120,7 @@ class ClusterProducer(ClusterClient):
         )
 
     def _send(self, node: int, part: tuple[str, int], values: list[bytes]) -> None:
-        sequence = self._sequences.get(part, 0)
+        sequence = self._sequences.get(part, self._first_sequence)
         keys: list[bytes | None] = []
         if part[0] == COMPACTED:
             keys = [b"k%d" % (self._made % KEYS) for _ in values]
@@ -170,7 +175,8 @@ class ClusterProducer(ClusterClient):
         self, part: tuple[str, int], values: list[bytes], data: ProduceResponsePartition
     ) -> None:
         self._batch = None
-        self._sequences[part] = self._sequences.get(part, 0) + len(values)
+        sequence = self._sequences.get(part, self._first_sequence) + len(values)
+        self._sequences[part] = sequence & MAX_SEQUENCE
         if self._sent_acks == -1:
             self.acknowledged += len(values)
             self.truth.acknowledged(*part, data.base_offset, values)

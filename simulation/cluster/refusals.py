@@ -46,6 +46,7 @@ from mockbroker_protocol.messages.transaction_admin import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from simulation.cluster.producers import MAX_SEQUENCE
 from simulation.producers import batch_of
 
 if TYPE_CHECKING:
@@ -214,10 +215,11 @@ def _bad_sequences(entry: ProducerStateEntry) -> Iterator[tuple[str, int, int, i
     if epoch:
         yield "an older epoch", epoch - 1, 0, ErrorCode.INVALID_PRODUCER_EPOCH
     gap = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    yield "a gap", epoch, last + 2, gap
+    yield "a gap", epoch, (last + 2) & MAX_SEQUENCE, gap
     yield "a first batch in the middle", epoch + 1, 1, gap
     if entry.current_txn_first_offset >= 0:
-        yield "a plain batch", epoch, last + 1, ErrorCode.INVALID_TXN_STATE
+        plain = (last + 1) & MAX_SEQUENCE
+        yield "a plain batch", epoch, plain, ErrorCode.INVALID_TXN_STATE
 
 
 def _of_markers(broker: Broker, partition: Partition) -> Iterator[Refusal]:

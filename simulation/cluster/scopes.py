@@ -1,20 +1,29 @@
 """A scope in the cluster's simulation: whatever happens in it, all is as before when it ends.
 
 At rest one begins. Producers write on, brokers, links and replicas are disturbed, topics and
-metadata change; then it ends. Every log must hold what it held, on every replica, and the metadata
-be what they were.
+metadata change, somebody commits an offset, a rule is armed, the wall clock jumps; then it ends.
+Every log must hold what it held, on every replica, in a later leader epoch if it is shorter now;
+coordinators know what their logs hold, and metadata, rules and the clock are what they were.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.metadata.client_quotas import QuotaAlteration
 from mockbroker.metadata.features import FEATURES, FeatureUpdate
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker.state import snapshot
 from mockbroker.state.scope import Scope, Scopes
+from mockbroker_protocol.messages.group_offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from simulation.clients import frame_of
 from simulation.cluster.crews import Crew
 from simulation.cluster.metadata_history import image_of
+from simulation.cluster.runtime_audits import wrong_groups
 from simulation.cluster.steps import Step
 from simulation.cluster.storage import difference_of
 
@@ -24,22 +33,44 @@ if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
     from simulation.cluster.crews import CrewSetting
 
-    Image = tuple[snapshot.Snapshot, dict[str, object]]
+    Stands = dict[tuple[bytes, int], tuple[int, int]]
 
 ACTS = 4
 LASTS_MS = 200.0
 COMES_BACK_MS = 60_000.0
 OF_METADATA = ("quotas", "ACLs", "features", "configs")
+COMMIT = 8
+MOST_JUMP_MS = 5_000
 
 
 class WallTime:
-    """Nobody moves it here."""
+    """How far somebody has moved it."""
 
-    def mark(self) -> None:
-        """Nothing to know."""
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.moved_ms = 0
 
-    def back_to(self, _: None) -> None:
-        """Nothing to do."""
+    def jump(self, by_ms: int) -> None:
+        """Move it."""
+        self._cluster.move_wall(by_ms)
+        self.moved_ms += by_ms
+
+    def mark(self) -> int:
+        """How far it is by now."""
+        return self.moved_ms
+
+    def back_to(self, mark: int) -> None:
+        """As if nobody had moved it since."""
+        self.jump(mark - self.moved_ms)
+
+
+class Image(NamedTuple):
+    """What a cluster is."""
+
+    snapshot: snapshot.Snapshot
+    metadata: dict[str, object]
+    rules: list[str]
+    moved_ms: int
 
 
 class ScopeCrew(Crew):
@@ -49,6 +80,7 @@ class ScopeCrew(Crew):
         super().__init__(setting)
         self._verbs = setting.operator.verbs
         self._rng = setting.stream("scope")
+        self._time = WallTime(self.world.cluster)
         self.ended = 0
 
     def counts(self) -> dict[str, int]:
@@ -60,13 +92,16 @@ class ScopeCrew(Crew):
         Scopes lie in each other: one ends in it, and another is open when it ends.
         """
         before = self._image()
-        scopes: list[Scopes[None]] = []
-        self.world.operate(lambda: scopes.append(Scopes(self.world.cluster, WallTime())))
+        scopes: list[Scopes[int]] = []
+        self.world.operate(lambda: scopes.append(Scopes(self.world.cluster, self._time)))
         outer = self._begin(scopes[0])
-        write()
-        if self._rng.random() < 0.5:
+        writes_first, is_nested = self._rng.random() < 0.5, self._rng.random() < 0.5
+        if writes_first or not is_nested:
+            write()
+        if is_nested:
             between = self._image()
             inner = self._begin(scopes[0])
+            write()
             self._disturb_some()
             look_away()
             self._end(scopes[0], inner, between)
@@ -80,19 +115,39 @@ class ScopeCrew(Crew):
 
     def _image(self) -> Image:
         cluster = self.world.cluster
-        return snapshot.take(cluster), image_of(cluster.metadata)
+        metadata = image_of(cluster.metadata)
+        return Image(snapshot.take(cluster), metadata, _rules(cluster), self._time.moved_ms)
 
-    def _begin(self, scopes: Scopes[None]) -> Scope[None]:
-        opened: list[Scope[None]] = []
+    def _begin(self, scopes: Scopes[int]) -> Scope[int]:
+        opened: list[Scope[int]] = []
         self.world.operate(lambda: opened.append(scopes.begin()))
         return opened[0]
 
-    def _end(self, scopes: Scopes[None], scope: Scope[None], before: Image) -> None:
+    def _end(self, scopes: Scopes[int], scope: Scope[int], before: Image) -> None:
         world = self.world
+        stands = self._stands()
         world.operate(lambda: scopes.end(scope))
         self.ended += 1
-        if not world.run_until(lambda: not self._differs(world.cluster, *before), COMES_BACK_MS):
-            world.violate(f"after the scope: {self._differs(world.cluster, *before)}")
+        for key, (end, epoch) in self._stands().items():
+            was = stands.get(key)
+            if was is not None and end < was[0] and epoch <= was[1]:
+                world.violate(f"a scope has cut partition {key} in epoch {epoch}")
+        if not world.run_until(lambda: not self._differs(world.cluster, before), COMES_BACK_MS):
+            world.violate(f"after the scope: {self._differs(world.cluster, before)}")
+        for broker in world.cluster.brokers:
+            for wrong in wrong_groups(broker, self._rng):
+                world.violate(f"after the scope: broker {broker.broker_id}: {wrong}")
+
+    def _stands(self) -> Stands:
+        """Where the log of each leader ends, and its leader epoch."""
+        found: Stands = {}
+        for topic in self.world.cluster.metadata.topics.values():
+            for index, state in enumerate(topic.partitions):
+                leads = state.leader >= 0
+                log = self.world.controls.log(topic.name, index, state.leader) if leads else None
+                if log is not None:
+                    found[topic.id, index] = log.log_end_offset, state.leader_epoch
+        return found
 
     def _disturb_some(self) -> None:
         for _ in range(self._rng.randint(1, ACTS)):
@@ -121,28 +176,57 @@ class ScopeCrew(Crew):
                 Step(0.0, "create_topic", topic="of-the-scope"),
                 Step(0.0, "grow_topic", topic=topic, count=5),
                 Step(0.0, "delete_topic", topic=topic),
-                None,
+                self._change_metadata,
+                self._commit,
+                self._arm_a_rule,
+                self._jump,
             )
         )
-        if step is not None:
+        if isinstance(step, Step):
             world.note("scope", step.told())
             self._verbs.perform(step)
-            return
-        controller = world.cluster.controller
+        else:
+            step()
+
+    def _change_metadata(self) -> None:
+        controller = self.world.cluster.controller
         quota = QuotaAlteration((("user", "of-the-scope"),), [("producer_byte_rate", 9.0)])
         controller.alter_client_quotas([quota], validate_only=False)
         update = FeatureUpdate("group.version", 0, 2)
         controller.update_features([update], FEATURES, 1, validate_only=False)
 
-    def _differs(
-        self, cluster: Cluster, image: snapshot.Snapshot, metadata: dict[str, object]
-    ) -> str:
+    def _commit(self) -> None:
+        """Somebody who is in no group commits an offset to each broker that may take it."""
+        world, topic = self.world, min(self.plan.topics)
+        if GROUP_METADATA_TOPIC in world.cluster.metadata.topics:
+            of = OffsetCommitRequestTopic(topic, partitions=[OffsetCommitRequestPartition(0, 1)])
+            request = OffsetCommitRequest("of-the-scope", topics=[of])
+            for broker in world.cluster.brokers:
+                world.probe(frame_of(request, COMMIT, 1, "scope"), broker)
+
+    def _arm_a_rule(self) -> None:
+        rule = {"api": "Fetch", "client": "nobody", "drop": True, "maybe": True}
+        self.world.cluster.faults.add(rule)
+
+    def _jump(self) -> None:
+        self._time.jump(self._rng.randint(-MOST_JUMP_MS, MOST_JUMP_MS))
+
+    def _differs(self, cluster: Cluster, before: Image) -> str:
         """What is not as before; empty: all is."""
         now = image_of(cluster.metadata)
         for what in OF_METADATA:
-            if now[what] != metadata[what]:
-                return f"{what} are {now[what]}, were {metadata[what]}"
+            if now[what] != before.metadata[what]:
+                return f"{what} are {now[what]}, were {before.metadata[what]}"
+        if _rules(cluster) != before.rules:
+            return f"rules are {_rules(cluster)}, were {before.rules}"
+        if self._time.moved_ms != before.moved_ms:
+            return f"the clock was moved by {self._time.moved_ms - before.moved_ms} ms"
         for node in cluster.nodes:
             if node.broker is None:
                 return f"broker {node.node_id} is down"
-        return difference_of(self.world, self.plan, image)
+        return difference_of(self.world, self.plan, before.snapshot)
+
+
+def _rules(cluster: Cluster) -> list[str]:
+    """The rules that are armed."""
+    return [armed.id for armed in cluster.faults.list()] if cluster.has_faults else []

@@ -24,6 +24,7 @@ from simulation.cluster.groups import GroupCrew
 from simulation.cluster.hogs import HogCrew
 from simulation.cluster.impostors import ImpostorCrew
 from simulation.cluster.inquirers import InquiryCrew
+from simulation.cluster.logins import LoginCrew
 from simulation.cluster.misproducers import MisproducerCrew
 from simulation.cluster.operators import ClusterOperator
 from simulation.cluster.plan import MAX_SKEW_MS, ClusterPlan
@@ -36,10 +37,12 @@ from simulation.cluster.storage import StorageCrew
 from simulation.cluster.strangers import StrangerCrew
 from simulation.cluster.supervision import Supervision
 from simulation.cluster.telemeters import TelemetryCrew
+from simulation.cluster.throttles import ThrottleCrew
 from simulation.cluster.transactions import TransactionCrew
 from simulation.cluster.truth import Truth, agree
 from simulation.cluster.victims import VictimCrew
 from simulation.cluster.watchers import WatcherCrew
+from simulation.cluster.whereabouts import WhereaboutsCrew
 from simulation.cluster.world import ClusterWorld
 from simulation.faults import NetworkFaults
 from simulation.runner import Report, carry_out
@@ -127,6 +130,9 @@ CREWS: tuple[type[Crew], ...] = (
     AuditCrew,
     ImpostorCrew,
     AclCheckerCrew,
+    LoginCrew,
+    ThrottleCrew,
+    WhereaboutsCrew,
 )
 
 

@@ -20,6 +20,7 @@ from mockbroker.coordinator.txn.states import PREPARED, TransactionState
 from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
 from mockbroker_protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
 from mockbroker_protocol.records.batch import iterate_records, parse_control_record
+from simulation.cluster.producers import MAX_SEQUENCE
 from simulation.cluster.transaction_steps import wrong_step
 from simulation.record_reader import ABORT
 
@@ -91,7 +92,8 @@ class VisibleLog:
             self.wrong.append(f"producer {producer_id} has epoch {epoch} after {known}")
         if epoch != known:
             self._epochs[producer_id] = epoch
-            self._sequences[producer_id] = 0
+            first = 0 if header.is_transactional else header.base_sequence
+            self._sequences[producer_id] = first
         if header.is_control:
             return
         wanted = self._sequences[producer_id]
@@ -99,7 +101,7 @@ class VisibleLog:
             self.wrong.append(
                 f"producer {producer_id} has sequence {header.base_sequence} after {wanted}"
             )
-        self._sequences[producer_id] = header.base_sequence + header.record_count
+        self._sequences[producer_id] = (header.base_sequence + header.record_count) & MAX_SEQUENCE
 
 
 class TransactionChecks:

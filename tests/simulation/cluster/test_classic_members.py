@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.coordinator.group.rebalance import Rebalancer
 from simulation.cluster.classic_members import ClassicMember
 from tests.support.simulated_groups import SimulatedGroup
 
@@ -47,3 +48,11 @@ def test_a_member_of_another_generation_joins_as_the_member_that_it_was() -> Non
     assert (member.member_id, member.generation, member.is_in) == (before, -1, False)
     member.failed("sync", 25)
     assert member.member_id == ""
+
+
+def test_a_heartbeat_that_renews_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = SimulatedGroup("eager", 2)
+    group.settle()
+    monkeypatch.setattr(Rebalancer, "touch_session", lambda *_: None)
+    group.world.run_for(300)
+    assert "the session of" in group.world.violations[0]

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from random import Random
+from typing import TYPE_CHECKING
+
 import pytest
 
 from mockbroker.coordinator.txn.markers import TransactionMarkers
 from mockbroker.coordinator.txn.service import TransactionCoordinatorService
 from mockbroker.coordinator.txn.timeouts import Timeouts
 from simulation.cluster import transaction_audits
+from simulation.cluster.transaction_audits import TransactionAudits
 from simulation.cluster.transactors import Transactor
 from tests.support.transaction_run import transaction_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.coordinator.txn.metadata import TransactionMetadata
 
 
 def told(*, silent: bool = False) -> list[str]:
@@ -48,3 +57,38 @@ def test_one_that_is_overdue_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(transaction_audits, "OVERDUE_MS", 300)
     monkeypatch.setattr(TransactionCoordinatorService, "_fence", lambda *_: None)
     assert any("is overdue since" in one for one in told(silent=True))
+
+
+def states_told(change: Callable[[TransactionMetadata], None] | None = None) -> list[str]:
+    """What the states of a run at rest are held to be, `change` of one of them made before."""
+    run, _ = transaction_run(transactors=2, seed=3)
+    run.live()
+    found: list[str] = []
+    for broker in run.world.cluster.brokers:
+        transactions = broker.services.transactions
+        for shard in transactions.service.runtime.shards() if transactions.in_use else ():
+            for known in [*shard.transactions.values()]:
+                if change is not None:
+                    change(known)
+            if change is forget:
+                shard.transactions.clear()
+        audits = TransactionAudits(run.world.cluster.metadata)
+        found += [*audits.wrong_states(broker, Random(1))]
+    return found
+
+
+def forget(_known: TransactionMetadata) -> None:
+    """It goes with all others."""
+
+
+def test_states_are_those_of_the_log() -> None:
+    assert states_told() == []
+
+
+def test_states_of_no_record_are_noticed() -> None:
+    assert (
+        "there is no replicated record" in states_told(lambda one: setattr(one, "start_ms", 7))[0]
+    )
+    assert "is forgotten" in states_told(forget)[0]
+    of_none = states_told(lambda one: setattr(one, "producer_epoch", -1))
+    assert "none of its records is under way" in of_none[0]
