@@ -196,6 +196,9 @@ class SaslGate:
         if getattr(request, "acks", None) == 0:  # a Produce that has no answer
             handler.refuse(conn, header, unexpected)
             return
+        conn.requests += 1
+        api.requests += 1
+        api.request_bytes += len(frame)
         ctx = RequestContext(handler, header, conn, now_ms, len(frame), frame)
         conn.in_work = ctx
         response = illegal_sasl_state(api.key, header.api_version, request)

@@ -171,6 +171,9 @@ def test_another_request_instead_of_a_token_is_answered_late_with_error_34(
         core.advance(wait_ms)
         answered.append(client.answered)
     assert (answered, client.closed) == ([0, 1], True)
+    told = [event.api_name for event in core.events if isinstance(event, RequestServed)]
+    counted = "mockbroker:type=RequestMetrics,name=Requests,request=" + told[-1]
+    assert core.broker.metrics()[counted] == told.count(told[-1])
     if isinstance(request_, SaslHandshakeRequest):
         answer = client.receive(SaslHandshakeResponse)
         assert answer == SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)
