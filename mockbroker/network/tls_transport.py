@@ -31,6 +31,8 @@ CIPHERTEXT_BYTES: Final = 1 << 18
 """Read from a socket at once."""
 ENCRYPT_BYTES: Final = 1 << 18
 """Encrypted at once, of a large answer; the rest waits until the client has read."""
+RECORD_BYTES: Final = 1 << 14
+"""The most that TLS has in one record: what is larger is encrypted where it is."""
 QUICK_ACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 """Linux alone has it."""
 HANDSHAKE_SECONDS: Final = 10.0
@@ -283,19 +285,27 @@ class TlsTransport(ClientTransport):
 
     def _pump(self, transport: asyncio.Transport) -> None:
         """Encrypt what is pending, until the client reads no further."""
+        while self._pending and not self.paused and not transport.is_closing():
+            piece = self._next_piece()
+            self._pending_bytes -= len(piece)
+            self._encrypt(piece, transport)
+
+    def _next_piece(self) -> Buffer:
+        """Of what is pending, small parts joined, and of a large one a piece, uncopied."""
         pending = self._pending
-        while pending and not self.paused and not transport.is_closing():
-            parts: list[Buffer] = []
-            size = 0
-            while pending and size < ENCRYPT_BYTES:
-                part = memoryview(pending.popleft())
-                if size + len(part) > ENCRYPT_BYTES:
-                    pending.appendleft(part[ENCRYPT_BYTES - size :])
-                    part = part[: ENCRYPT_BYTES - size]
-                parts.append(part)
-                size += len(part)
-            self._pending_bytes -= size
-            self._encrypt(parts[0] if len(parts) == 1 else b"".join(parts), transport)
+        part = pending.popleft()
+        size = len(part)
+        if size > ENCRYPT_BYTES:
+            view = memoryview(part)
+            pending.appendleft(view[ENCRYPT_BYTES:])
+            return view[:ENCRYPT_BYTES]
+        if size > RECORD_BYTES:
+            return part
+        parts = [part]
+        while pending and len(pending[0]) <= min(RECORD_BYTES, ENCRYPT_BYTES - size):
+            parts.append(pending.popleft())
+            size += len(parts[-1])
+        return part if len(parts) == 1 else b"".join(parts)
 
     def _encrypt(self, data: Buffer, transport: asyncio.Transport) -> None:
         write = self._connection.write

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections import deque
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,13 @@ import pytest
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.journal import ConnectionOpened, ConnectionRefused
 from mockbroker.network import tls_transport
-from mockbroker.network.tls_transport import CIPHERTEXT_BYTES, reason_of
+from mockbroker.network.tls_transport import (
+    CIPHERTEXT_BYTES,
+    ENCRYPT_BYTES,
+    RECORD_BYTES,
+    TlsTransport,
+    reason_of,
+)
 from mockbroker.network.transport import WRITE_HIGH_WATER_BYTES
 from mockbroker.node.outbox import Outgoing
 from mockbroker.server.launch import RunningBroker, launch
@@ -48,6 +55,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mockbroker.server.certificates import Certificate
+    from mockbroker_protocol.primitives import Buffer
     from mockbroker_protocol.slices import Aside
 
 LARGE = 5 << 20
@@ -198,6 +206,28 @@ async def test_a_client_that_runs_ahead_is_not_read(running: Running, tmp_path: 
         await raw.receive(FetchResponse, 12)
         for _ in range(100):
             await raw.receive(ApiVersionsResponse, 0)
+
+
+def pieces(*parts: bytes) -> list[Buffer]:
+    """What is encrypted at once of these."""
+    transport = TlsTransport.__new__(TlsTransport)
+    transport._pending = deque(parts)
+    found = []
+    while transport._pending:
+        found.append(transport._next_piece())
+    return found
+
+
+def test_a_large_part_is_encrypted_where_it_is_and_small_ones_together() -> None:
+    large = bytes(ENCRYPT_BYTES + RECORD_BYTES + 1)
+    head, first, rest, tail = pieces(b"a", b"b", large, b"c")
+    assert (head, tail) == (b"ab", b"c")
+    assert isinstance(first, memoryview)
+    assert isinstance(rest, memoryview)
+    assert (first.obj, rest.obj) == (large, large)
+    assert (len(first), len(rest)) == (ENCRYPT_BYTES, RECORD_BYTES + 1)
+    small = [bytes(RECORD_BYTES)] * (1 + ENCRYPT_BYTES // RECORD_BYTES)
+    assert [len(piece) for piece in pieces(*small)] == [ENCRYPT_BYTES, RECORD_BYTES]
 
 
 # -- handshakes that fail ------------------------------------------------------------------
