@@ -34,6 +34,7 @@ from mockbroker.server.values import (
     parse_token,
     parse_topics,
     parse_url,
+    parse_users,
 )
 
 if TYPE_CHECKING:
@@ -196,6 +197,19 @@ class BrokerOptions(TypedDict, total=False):
             default=("client",),
             flag="tls-client",
             many="separated by commas",
+        ),
+    ]
+    users: Annotated[
+        Mapping[str, str],
+        Option(
+            parse_users,
+            "NAME:PASSWORD",
+            "let a user log in by PLAIN and SCRAM, at listeners with SASL or else at the one at"
+            " --port; repeatable (docs/security.md)",
+            default={},
+            flag="user",
+            many="one a line",
+            table="users",
         ),
     ]
     cluster_id: Annotated[

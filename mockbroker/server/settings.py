@@ -40,6 +40,8 @@ _LISTENER_OPTIONS: Final = {
 }
 _INTER_BROKER_LISTENER: Final = "inter.broker.listener.name"
 _INTER_BROKER_PROTOCOL: Final = "security.inter.broker.protocol"
+_PRINCIPAL_BUILDER: Final = "principal.builder.class"
+_OWN_BUILDER: Final = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 
 
 class Settings:
@@ -86,6 +88,8 @@ class Settings:
         self.options = cast("ServeOptions", values)
         self.config: dict[str, str] = self._read_config(values)
         self._take_listeners()
+        if self.options["users"]:
+            self._take_users()
         ports = cast("Sequence[int]", values["port"])
         self.brokers = cast("int | None", values["brokers"]) or len(ports)
         if len(ports) not in (1, self.brokers):
@@ -107,6 +111,10 @@ class Settings:
             self._refuse("listeners", "not beside a port", f"{option} or --port, not both")
         self.listeners = self._read_listeners(ports)
         self._secure_listeners()
+        if self.options["users"]:
+            from mockbroker.server.users import check_listeners
+
+            check_listeners(self.written("users"), self.listeners)
         if self.options["tls"] is not None:
             self._check_made_stores()
         self.faults = cast("list[Fault | Mapping[str, object]]", values["faults"])
@@ -190,6 +198,10 @@ class Settings:
         for listener in self.listeners:
             if listener.protocol.has_sasl:
                 self._check_login(listener)
+        for key, text in self.config.items():
+            if key.endswith(_PRINCIPAL_BUILDER) and text.strip() != _OWN_BUILDER:
+                problem = f"no class of Java names principals here: {text}"
+                raise SettingsError(self.written_config(key), problem, _OWN_BUILDER)
         if name is None:
             return
         # Kafka: AbstractKafkaConfig.getInterBrokerListenerNameAndSecurityProtocol.
@@ -202,9 +214,27 @@ class Settings:
                 option, f"there is no listener {name}", f"one of {', '.join(names)}"
             )
 
+    def _take_users(self) -> None:
+        """Let them log in by what Kafka's own configs say."""
+        from mockbroker.server.users import user_configs
+
+        written = self.written("users")
+        self.config = user_configs(written, self.options["users"], self.config)
+
+    def _default_name(self) -> str:
+        """Of the listener at --port."""
+        tls = self.options["tls"] is not None
+        if self.options["users"]:
+            from mockbroker.server.users import default_listener
+
+            name = default_listener(self.config, tls=tls)
+            if name is not None:
+                return name
+        return "SSL" if tls else DEFAULT_NAME
+
     def _read_listeners(self, ports: Sequence[int]) -> list[Listener]:
         options, asked = self.options, "port"
-        name = DEFAULT_NAME if options["tls"] is None else "SSL"
+        name = self._default_name()
         try:
             if not self.named_listeners:
                 spread = list(ports)

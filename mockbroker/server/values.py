@@ -235,6 +235,19 @@ def parse_pair(option: str, text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
+def parse_users(option: str, value: object) -> dict[str, str]:
+    """Passwords by user: a mapping, NAME:PASSWORD in a list, or one a line; none is printed."""
+    if isinstance(value, Mapping):
+        pairs = [(str(name), str(password)) for name, password in value.items()]
+    else:
+        lines = value.splitlines() if isinstance(value, str) else map(str, _each(value))
+        pairs = [(name, password) for name, _, password in (line.partition(":") for line in lines)]
+    for place, (name, password) in enumerate(pairs, 1):
+        if not name or not password:
+            raise SettingsError(option, f"user {place} lacks a name or a password", "NAME:PASSWORD")
+    return dict(pairs)
+
+
 def parse_tables(option: str, value: object) -> list[object]:
     """Tables of the configuration file, such as those of [[records]]; `Settings` reads them."""
     if not isinstance(value, (list, tuple)):

@@ -104,6 +104,10 @@ def test_what_goes_into_a_broker_before_its_clients_is_prepared() -> None:
             lambda: Settings(config={"inter.broker.listener.name": "B"}),
             "^config inter.broker.listener.name: there is no listener B; allowed: one of PLAINTEXT",
         ),
+        (
+            lambda: Settings(config={"listener.name.a.principal.builder.class": "x.Y"}),
+            r"^config listener\.name\.a\.principal\.builder\.class: no class of Java .*: x\.Y;",
+        ),
         (lambda: Settings(cluster_id="a b"), "^cluster_id: 'a b' is no cluster id"),
         (lambda: Settings(topics={"t": {"parts": 1}}), r"^topics\.t\.parts: it is unknown"),
         (lambda: Settings(records=[{"topic": ""}]), r"^records\[0\]\.topic: '' is no name"),

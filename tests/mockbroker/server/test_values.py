@@ -22,6 +22,7 @@ from mockbroker.server.values import (
     parse_token,
     parse_topic,
     parse_topics,
+    parse_users,
 )
 
 
@@ -157,3 +158,16 @@ def test_a_spin_is_so_many_microseconds_or_none(text: object, found: int) -> Non
     for wrong in ("-1", "100001", "2ms"):
         with pytest.raises(SettingsError, match=r"allowed: a whole number from 0 to 100000$"):
             parse_spin("--spin", wrong)
+
+
+@pytest.mark.parametrize(
+    "value", [{"alice": "a:b", "bob": "c"}, ["alice:a:b", "bob:c"], "alice:a:b\nbob:c"]
+)
+def test_users_have_passwords(value: object) -> None:
+    assert parse_users("--user", value) == {"alice": "a:b", "bob": "c"}
+
+
+@pytest.mark.parametrize("value", [["bob:x", "alice"], "bob:x\n:alice", {"bob": "x", "alice": ""}])
+def test_a_user_without_one_is_told_by_its_place(value: object) -> None:
+    with pytest.raises(SettingsError, match=r"^--user: user 2 lacks a name or a password; allowed"):
+        parse_users("--user", value)
