@@ -37,6 +37,7 @@ _MODULES: Final = {
     "listeners": "listeners",
     "certificates": "listeners",
     "tokens": "listeners",
+    "delegation-tokens": "delegation_tokens",
     "metrics": "cluster",
     "client-metrics": "cluster",
     "protocol": "protocol",

@@ -91,12 +91,18 @@ def expire_token(
     now = clock.wall_ms()
     if token is None or error:
         return error, 0
-    if period_ms < 0:
-        store.apply(DelegationTokenChanged(token.token_id, None))
-        return ErrorCode.NONE, now
-    if token.is_expired(now):
+    if period_ms >= 0 and token.is_expired(now):
         return ErrorCode.DELEGATION_TOKEN_EXPIRED, 0
-    return _set_expiry(store, token, _later(now, period_ms))
+    return ErrorCode.NONE, end_token(store, clock, token.token_id, period_ms)
+
+
+def end_token(store: MetadataStore, clock: Clock, token_id: str, period_ms: int) -> int:
+    """Let a token of an id that there is end so; when that is, or was."""
+    now = clock.wall_ms()
+    if period_ms < 0:
+        store.apply(DelegationTokenChanged(token_id, None))
+        return now
+    return _set_expiry(store, store.delegation_tokens[token_id], _later(now, period_ms))[1]
 
 
 def expire_now(store: MetadataStore, clock: Clock, token_id: str) -> None:

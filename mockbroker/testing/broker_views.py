@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Self
 from mockbroker.testing.bridge import NOT_RUNNING, for_caller
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from os import PathLike
 
     from mockbroker.cluster.cluster import Cluster
+    from mockbroker.metadata.delegation_tokens import DelegationToken
     from mockbroker.server.launch import RunningBroker
     from mockbroker.state.snapshot import Snapshot
     from mockbroker.state.verdict import Verdict
@@ -147,6 +148,41 @@ class BrokerViews(BrokerAddresses):
         from mockbroker.state.transactions import transactional_ids
 
         return self._bridged().call(transactional_ids)
+
+    # -- delegation tokens -----------------------------------------------------------------
+
+    def delegation_token(
+        self,
+        owner: str = "client",
+        *,
+        renewers: Sequence[str] = (),
+        lifetime_ms: int | None = None,
+    ) -> DelegationToken:
+        """A new delegation token (KIP-48), for `client_config(delegation_token=…)`.
+
+        `owner` and `renewers` are users. It ends after `lifetime_ms` of the broker's clock, or as
+        `delegation.token.expiry.time.ms` says. Raises ValueError, as where the broker has no
+        `delegation.token.secret.key`.
+        """
+        from mockbroker.state.delegation_tokens import NewToken, make
+
+        wanted = NewToken(owner, renewers, lifetime_ms)
+        return self._bridged().call(lambda cluster: make(cluster, wanted))
+
+    def delegation_tokens(self, owner: str | None = None) -> list[DelegationToken]:
+        """The delegation tokens that there are, by id, without their HMACs."""
+        from mockbroker.state.delegation_tokens import listed
+
+        return self._bridged().call(lambda cluster: listed(cluster, owner))
+
+    def expire_delegation_token(self, token_id: str, *, after_ms: int | None = None) -> None:
+        """Let a delegation token end now, or after so many ms of the broker's clock.
+
+        Raises ValueError where there is none of that id, or it has expired.
+        """
+        from mockbroker.state.delegation_tokens import expire
+
+        return self._bridged().call(lambda cluster: expire(cluster, token_id, after_ms))
 
     # -- clean up --------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from mockbroker.metadata.delegation_tokens import DelegationToken
 from mockbroker.testing import token_providers
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class ClientConfigs(ABC):
         login: tuple[str, str] | None = None,
         mechanism: str | None = None,
         token: Token | None = None,
-        delegation_token: tuple[str, bytes] | None = None,
+        delegation_token: DelegationToken | tuple[str, bytes] | None = None,
     ) -> ClientConfig:
         """What a client is given to connect, under its own names: `Producer(**...)`.
 
@@ -145,8 +146,8 @@ class ClientConfigs(ABC):
         franz-go. `listener` is the first one unless it is named; `certificate` names the client's
         own, for which `client` stands where one is required; `login` is user and password for a
         listener with SASL, by `mechanism` (PLAIN); `token` is for OAUTHBEARER, or a function
-        that gives one when the client wants it. `delegation_token` is the id and the HMAC of one
-        (KIP-48), by SCRAM-SHA-256 unless `mechanism` says another: for java and franz-go, others
+        that gives one when the client wants it. `delegation_token` is one (KIP-48), or its id and
+        HMAC, by SCRAM-SHA-256 unless `mechanism` says another: for java and franz-go, others
         do not have it. Whom a client trusts is known with `tls="auto"`. Raises ValueError.
         """
         access = self._entrance().access(listener, certificate)
@@ -186,7 +187,7 @@ def _made(file: str | None) -> str:
 
 
 def _log_in_with(
-    access: Access, delegation_token: tuple[str, bytes], kind: str, mechanism: str
+    access: Access, token: DelegationToken | tuple[str, bytes], kind: str, mechanism: str
 ) -> None:
     """Let the client show a delegation token. Raises ValueError where that cannot be."""
     if access.login is not None or access.token is not None:
@@ -201,7 +202,12 @@ def _log_in_with(
             f" tokenauth; allowed: {', '.join(_WITH_TOKENAUTH)}"
         )
         raise ValueError(message)
-    token_id, hmac = delegation_token
+    token_id, hmac = (token.token_id, token.hmac) if isinstance(token, DelegationToken) else token
+    if not hmac:
+        message = (
+            f"the HMAC of the delegation token {token_id!r} is told when it is made, not later"
+        )
+        raise ValueError(message)
     access.login = token_id, b64encode(hmac).decode()
     access.mechanism = mechanism
     access.delegated = True

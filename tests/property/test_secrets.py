@@ -60,7 +60,8 @@ SETTINGS = {
 }
 PAGES = (
     "metrics v1/cluster v1/connections v1/topics v1/groups v1/transactions v1/faults v1/scopes "
-    "v1/snapshots v1/journal v1/journal/events v1/journal/tail?limit=1000 v1/report v1/metrics"
+    "v1/snapshots v1/journal v1/journal/events v1/journal/tail?limit=1000 v1/report v1/metrics "
+    "v1/delegation-tokens"
 )
 
 

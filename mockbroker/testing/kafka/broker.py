@@ -16,9 +16,10 @@ from mockbroker.testing.not_supported import NotSupported, Refusal
 from mockbroker.testing.polling import AsyncPollingBridge, PollingBridge
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from os import PathLike
 
+    from mockbroker.metadata.delegation_tokens import DelegationToken
     from mockbroker.state.snapshot import Snapshot
     from mockbroker.state.verdict import Verdict
     from mockbroker.telemetry.client_metrics import PushedMetrics
@@ -47,7 +48,26 @@ _NO_TRANSACTIONS: Final = (
 )
 
 
-class KafkaViews(BrokerViews):
+class _NoDelegationTokens(BrokerViews):
+    """Its client has no API for them."""
+
+    def delegation_token(
+        self,
+        owner: str = "client",
+        *,
+        renewers: Sequence[str] = (),
+        lifetime_ms: int | None = None,
+    ) -> DelegationToken:
+        _refuse("delegation_token")
+
+    def delegation_tokens(self, owner: str | None = None) -> list[DelegationToken]:
+        _refuse("delegation_tokens")
+
+    def expire_delegation_token(self, token_id: str, *, after_ms: int | None = None) -> None:
+        _refuse("expire_delegation_token")
+
+
+class KafkaViews(_NoDelegationTokens):
     """The verbs of a Kafka cluster over its bridge; NotSupported from those that it has not."""
 
     def __init__(self, caller: PollingBridge[KafkaClient], bootstrap_servers: str) -> None:
@@ -211,4 +231,6 @@ _NEEDS: Final = {
     "left_over": "reset",
     "snapshot": "snapshots",
     "restore": "snapshots",
+    "delegation_token": "delegation_tokens",
+    "expire_delegation_token": "delegation_tokens",
 }

@@ -26,6 +26,7 @@ NEEDS: Final = {
     "client_metrics": "metrics that clients push",
     "clock": "a time that can be moved",
     "cluster": "brokers that can be killed",
+    "delegation_tokens": "delegation tokens that the broker makes",
     "faults": "fault rules",
     "journal": "the journal of requests",
     "metadata_log": "the metadata log",

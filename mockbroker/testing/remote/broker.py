@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from mockbroker.admin.client import AdminApiError, AdminClient, segment
 from mockbroker.state.snapshot_file import SnapshotError
-from mockbroker.testing.broker_views import BrokerViews
 from mockbroker.testing.client_config import ClientConfigs, Entrance
 from mockbroker.testing.elsewhere import AsyncElsewhere, Elsewhere
 from mockbroker.testing.not_supported import Refusal
 from mockbroker.testing.polling import AsyncPollingBridge, PollingBridge
 from mockbroker.testing.remote.cluster import RemoteClockView, RemoteClusterView
+from mockbroker.testing.remote.delegation_tokens import RemoteDelegationTokens
 from mockbroker.testing.remote.entrance import RemoteEntrance
 from mockbroker.testing.remote.faults import RemoteFaultsView, verdict_of
 from mockbroker.testing.remote.groups import RemoteGroupView, group_ids
@@ -45,7 +45,7 @@ _PAUSES_SECONDS: Final = (0.005, 0.05)
 _NO_QUORUM: Final = "the admin API does not have it: use MockBroker in the test's own process"
 
 
-class RemoteViews(BrokerViews):
+class RemoteViews(RemoteDelegationTokens):
     """The verbs of a broker elsewhere over its bridge."""
 
     def __init__(
