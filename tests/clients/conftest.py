@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.clients.recipes import Recipes, serving_recipes
 from tests.clients.secured import SECURITIES, Secured, serving_secured
 from tests.clients.server import serving
 
@@ -66,3 +67,11 @@ def secured_process() -> Iterator[RemoteBroker]:
 def secured(request: pytest.FixtureRequest, secured_process: RemoteBroker) -> Secured:
     """One listener of it, and another in the next test."""
     return Secured(secured_process, request.param)
+
+
+@pytest.fixture(scope="session")
+def recipes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recipes]:
+    """Those of docs/security.md, with the broker that they are for."""
+    pytest.importorskip("cryptography", reason="the extra tls is not installed")
+    with serving_recipes(tmp_path_factory.mktemp("recipes")) as found:
+        yield found

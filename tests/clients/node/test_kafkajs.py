@@ -29,10 +29,14 @@ PARTITIONS = 6
 RECORDS = 3_000
 
 
+def node() -> str:
+    found = str(OWN_NODE) if OWN_NODE.exists() else shutil.which("node")
+    assert found, "scripts/test node installs what is missing"
+    return found
+
+
 def command(scenario: str, *args: str) -> list[str]:
-    node = str(OWN_NODE) if OWN_NODE.exists() else shutil.which("node")
-    assert node, "scripts/test node installs what is missing"
-    return [node, str(HERE / "scenarios.cjs"), scenario, *args]
+    return [node(), str(HERE / "scenarios.cjs"), scenario, *args]
 
 
 ENVIRONMENT = {**os.environ, "NODE_PATH": str(PACKAGES)}
