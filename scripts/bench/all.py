@@ -21,7 +21,6 @@ import os
 import platform
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from fnmatch import fnmatchcase
@@ -63,9 +62,7 @@ def requests(name: str, api: str, count: int, **options: int) -> Row:
     rate = f"{name}, /s"
 
     def measure(peer: peers.Peer, tag: str) -> Figures:
-        more: dict[str, object] = {"partitions": 1, "echo": "false", **options}
-        if peer.name == "echo":
-            more["echo"] = "true"
+        more: dict[str, object] = {"partitions": 1, **options}
         done = peers.load(peer, "requests", topic=f"{api}-{tag}", api=api, count=count, **more)
         return {rate: done["per_s"], cost: done["cpu_s"] / done["requests"] * 1e6}
 
@@ -181,11 +178,6 @@ def run_peer(name: str) -> Iterator[peers.Peer]:
             options = ["--journal", folder] if name == "journal" else ["--spin", str(SPIN_US)]
             with peers.run_ours(options, build) as found:
                 yield peers.Peer(name, found.address, found.pid)
-    elif name == "echo":
-        port = peers.free_port()
-        command = [sys.executable, "-m", "scripts.bench.echo", str(port)]
-        with peers.run_process(name, command, port, peers.ROOT) as found:
-            yield found
     else:
         with peers.run_peer(name) as found:
             yield found

@@ -1,5 +1,7 @@
 """The brokers that a benchmark runs: ours, kfake (Go) and Apache Kafka, each as a process.
 
+Beside them `echo`, which is no broker: what the event loop alone can do.
+
 Ours runs a second time, compiled, after `scripts/compile`. Called by the benchmarks beside it. A
 peer that this machine cannot run (no Go, no JVM) is left out by name. Only processes that were
 started here are ended.
@@ -29,7 +31,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 BUILD: Final = ROOT / ".tools" / "bench"
 COMPILED: Final = ROOT / "build" / "compiled"
 PEERS: Final = ("mockbroker", "compiled", "kfake", "kafka")
-API_VERSIONS: Final = struct.pack(">ihhih5s", 15, 18, 0, 1, 5, b"bench")
+API_VERSIONS: Final = struct.pack(">ihhih5s", 15, 18, 0, 60, 5, b"bench")
 
 
 class Peer:
@@ -119,6 +121,8 @@ def command_for(name: str, port: int) -> list[str]:
             "--log-level",
             "error",
         ]
+    if name == "echo":
+        return [sys.executable, "-m", "scripts.bench.echo", str(port)]
     return [str(BUILD / "kfake"), "-port", str(port)]
 
 
@@ -132,12 +136,12 @@ def run_peer(name: str, config: Mapping[str, str] | None = None) -> Iterator[Pee
         with run_kafka(port, settings) as pid:
             yield Peer(name, address, pid)
         return
-    if name != "kfake":
+    if name in ("mockbroker", "compiled"):
         with run_ours([f"--set={each}" for each in settings], name) as ours:
             yield ours
         return
-    with run_process(name, command_for(name, port), port, ROOT) as kfake:
-        yield kfake
+    with run_process(name, command_for(name, port), port, ROOT) as other:
+        yield other
 
 
 @contextlib.contextmanager
@@ -167,8 +171,9 @@ def run_encrypted_peer(name: str) -> Iterator[Peer]:
             with run_kafka(plain, [f"{key}={value}" for key, value in more.items()]) as pid:
                 yield Peer(name, f"127.0.0.1:{port}", pid, is_encrypted=True)
             return
-        if name == "kfake":
-            command, where = [*command_for(name, port), "-pem", str(file)], ROOT
+        if name in ("kfake", "echo"):
+            shown = ["-pem"] if name == "kfake" else []
+            command, where = [*command_for(name, port), *shown, str(file)], ROOT
         else:
             sets = [f"--set={each}" for each in store]
             listener = ["--listener", f"SSL://127.0.0.1:{port}"]
@@ -231,6 +236,8 @@ def load(peer: Peer, scenario: str, **options: object) -> dict[str, float]:
     command += [f"-{option}={value}" for option, value in options.items()]
     if peer.is_encrypted:
         command.append("-tls")
+    if peer.name == "echo":
+        command.append("-echo")
     before = peer.cpu_seconds()
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:

@@ -1,11 +1,12 @@
 """Throughput and latency: ours beside kfake and Apache Kafka, from one load generator, in one run.
 
-    scripts/bench/throughput [--tls] [--rounds N] [--batches N] [--peers mockbroker,kfake,kafka]
+    scripts/bench/throughput [--tls] [--rounds N] [--batches N] [--peers NAME,...]
 
 Each round runs every scenario against every peer in turn, so that the machine's noise falls on
 all alike; the table shows medians over the rounds, and ours as a ratio to each peer (above 1 is
 better for us). The load generator is a Go program on raw sockets. With --tls all have the same
-certificate and speak TLS 1.3; handshakes, and what a connection takes, are measured too.
+certificate and speak TLS 1.3; handshakes, and what a connection takes, are measured too, and `echo`
+is a bare event loop with OpenSSL that answers with as many bytes: the limit of its rows.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def measure(peer: peers.Peer, tag: str, batches: int, count: int) -> dict[str, f
     """Every scenario once."""
     produced = peers.load(peer, "produce", topic=f"bulk-{tag}", batches=batches)
     consumed = peers.load(peer, "consume", topic=f"bulk-{tag}", batches=batches)
-    ping = peers.load(peer, "pingpong", topic=f"ping-{tag}", count=count // 20)
+    ping = _ping_pong(peer, tag, count // 20)
     single = peers.load(peer, "fetches", topic=f"one-{tag}", count=count)
     deep = peers.load(peer, "fetches", topic=f"deep-{tag}", count=count * 4, depth=64)
     wide = peers.load(peer, "fetches", topic=f"wide-{tag}", count=count * 2, conns=8)
@@ -53,8 +54,7 @@ def measure(peer: peers.Peer, tag: str, batches: int, count: int) -> dict[str, f
         **encrypted,
         "produce MB/s": produced["mb_per_s"],
         "consume MB/s": consumed["mb_per_s"],
-        "ping-pong p50 ms": ping["p50_ms"],
-        "ping-pong p99 ms": ping["p99_ms"],
+        **ping,
         "fetches/s, 1 in flight": single["per_s"],
         "fetches/s, 64 in flight": deep["per_s"],
         "fetches/s, 8 connections": wide["per_s"],
@@ -62,6 +62,14 @@ def measure(peer: peers.Peer, tag: str, batches: int, count: int) -> dict[str, f
         "CPU us a fetch, 64 in flight": deep["cpu_s"] / deep["requests"] * 1e6,
         "CPU us a fetch, 8 connections": wide["cpu_s"] / wide["requests"] * 1e6,
     }
+
+
+def _ping_pong(peer: peers.Peer, tag: str, rounds: int) -> dict[str, float]:
+    """How long a record takes from one client to another, which takes a broker."""
+    if peer.name == "echo":
+        return {}
+    ping = peers.load(peer, "pingpong", topic=f"ping-{tag}", count=rounds)
+    return {f"ping-pong {part} ms": ping[f"{part}_ms"] for part in ("p50", "p99")}
 
 
 def _encrypted(
@@ -121,12 +129,18 @@ def show(names: list[str], medians: dict[str, dict[str, float]]) -> None:
     header = f"{'':32}" + "".join(f"{name:>13}" for name in names)
     print(header + "".join(f"{'vs ' + name:>11}" for name in others))
     for row, better in (*ROWS, *TLS_ROWS):
-        if row not in medians[names[0]]:
+        if not any(row in found for found in medians.values()):
             continue
-        line = f"{row:32}" + "".join(f"{medians[name][row]:13,.2f}" for name in names)
+        figures = [medians[name].get(row) for name in names]
+        line = f"{row:32}" + "".join(
+            f"{'–' if each is None else f'{each:,.2f}':>13}" for each in figures
+        )
         for name in others if "mockbroker" in names else []:
-            ratio = medians["mockbroker"][row] / medians[name][row]
-            line += f"{ratio if better == 'higher' else 1 / ratio:10.2f}x"
+            ours, theirs = medians["mockbroker"][row], medians[name].get(row)
+            ratio = (
+                None if theirs is None else ours / theirs if better == "higher" else theirs / ours
+            )
+            line += f"{'–' if ratio is None else f'{ratio:.2f}x':>11}"
         print(line)
 
 
@@ -135,12 +149,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="rounds (default 3)")
     parser.add_argument("--batches", type=int, default=500, help="1 MB batches (default 500)")
     parser.add_argument("--count", type=int, default=20000, help="small requests (default 20000)")
-    parser.add_argument("--peers", default=",".join(peers.PEERS), help="which, with commas")
+    parser.add_argument(
+        "--peers", default=",".join(("echo", *peers.PEERS)), help="which, with commas"
+    )
     parser.add_argument("--tls", action="store_true", help="over TLS, with what that costs")
     options = parser.parse_args()
     peers.build_go()
     wanted = options.peers.split(",")
-    names = [name for name in peers.available() if name in wanted]
+    names = [*(["echo"] if options.tls else []), *peers.available()]
+    names = [name for name in names if name in wanted]
     show(names, run(names, options.rounds, options.batches, options.count, tls=options.tls))
 
 

@@ -15,8 +15,7 @@ func handshakes(addr string, count, conns, pid int) (result, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, err = c.call(request)
-		return c, err
+		return c, c.exchange(c.asking(versionsBytes, request))
 	}
 	start := time.Now()
 	for range count {

@@ -22,6 +22,10 @@ const (
 	recordBytes     = 1024
 	recordsPerBatch = 1000
 	inFlight        = 5
+	// How large answers of brokers are: what is no broker is asked for as much.
+	producedBytes = 50
+	fetchedBytes  = 230
+	versionsBytes = 500
 )
 
 type result map[string]float64
@@ -37,7 +41,7 @@ func main() {
 	partitions := flag.Int("partitions", 100, "partitions of the fetch session, or of each request")
 	api := flag.String("api", "fetch", "of requests: fetch (that finds nothing), read, produce or metadata")
 	size := flag.Int("size", 100, "bytes of a record of requests")
-	echo := flag.Bool("echo", false, "what is there sends requests back")
+	flag.BoolVar(&echo, "echo", false, "what is there is no broker: it sends as many bytes as it is asked for, or requests back")
 	changes := flag.Int("changes", 500, "polls that follow an append")
 	pid := flag.Int("pid", 0, "process id of the broker, to read its memory")
 	flag.BoolVar(&overTLS, "tls", false, "connections are encrypted")
@@ -57,7 +61,7 @@ func main() {
 	case "fetches":
 		out, err = fetches(*addr, *topic, *count, *depth, *conns)
 	case "requests":
-		l := &load{*addr, *topic, *api, *count, *depth, *conns, *partitions, *size, *echo}
+		l := &load{*addr, *topic, *api, *count, *depth, *conns, *partitions, *size}
 		out, err = l.run()
 	case "sessions":
 		out, err = sessions(*addr, *topic, *partitions, *count, *changes, *pid)
@@ -93,6 +97,9 @@ func produce(addr, topic string, batches int) (result, error) {
 	defer c.Close()
 	req := produceRequest(topic, batch(recordsPerBatch, recordBytes))
 	frame := c.frame(req)
+	if echo {
+		frame = c.asking(producedBytes, req)
+	}
 	slots := make(chan struct{}, inFlight)
 	sent := make(chan error, 1)
 	start := time.Now()
@@ -107,18 +114,30 @@ func produce(addr, topic string, batches int) (result, error) {
 		sent <- nil
 	}()
 	for range batches {
-		resp, err := c.decode(req)
-		if err != nil {
+		if err := produced(c, req); err != nil {
 			return nil, err
-		}
-		if code := resp.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode; code != 0 {
-			return nil, fmt.Errorf("produce: error %d", code)
 		}
 		<-slots
 	}
 	seconds := time.Since(start).Seconds()
 	mb := float64(batches) * recordsPerBatch * recordBytes / 1e6
 	return result{"mb_per_s": mb / seconds, "seconds": seconds}, <-sent
+}
+
+// produced reads the answer to a produce request, which must be good.
+func produced(c *conn, req kmsg.Request) error {
+	if echo {
+		_, err := c.read()
+		return err
+	}
+	resp, err := c.decode(req)
+	if err != nil {
+		return err
+	}
+	if code := resp.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode; code != 0 {
+		return fmt.Errorf("produce: error %d", code)
+	}
+	return nil
 }
 
 // consume reads what produce wrote, one fetch after the other.
@@ -130,8 +149,17 @@ func consume(addr, topic string, batches int) (result, error) {
 	defer c.Close()
 	var offset, bytes int64
 	want := int64(batches) * recordsPerBatch
+	frame := c.asking(len(batch(recordsPerBatch, recordBytes)), fetchRequest(topic, 0, 500))
 	start := time.Now()
 	for offset < want {
+		if echo {
+			if err := c.exchange(frame); err != nil {
+				return nil, err
+			}
+			offset += recordsPerBatch
+			bytes += recordsPerBatch * recordBytes
+			continue
+		}
 		resp, err := c.call(fetchRequest(topic, offset, 500))
 		if err != nil {
 			return nil, err
@@ -233,8 +261,10 @@ func fetches(addr, topic string, count, depth, conns int) (result, error) {
 	if err := createTopic(addr, topic); err != nil {
 		return nil, err
 	}
-	if err := seed(addr, topic); err != nil {
-		return nil, err
+	if !echo {
+		if err := seed(addr, topic); err != nil {
+			return nil, err
+		}
 	}
 	each := count / conns
 	var group sync.WaitGroup
@@ -273,7 +303,7 @@ func pipeline(addr, topic string, count, depth int) error {
 		return err
 	}
 	defer c.Close()
-	frame := c.frame(fetchRequest(topic, 0, 0))
+	frame := c.asking(fetchedBytes, fetchRequest(topic, 0, 0))
 	burst := make([]byte, 0, len(frame)*depth)
 	for range depth {
 		burst = append(burst, frame...)

@@ -13,13 +13,12 @@ type load struct {
 	addr, topic, api        string
 	count, depth            int
 	conns, partitions, size int
-	echo                    bool
 }
 
 // run sends `count` requests over `conns` connections with `depth` in flight on each. An echo has no
 // topics, and answers with the request itself.
 func (l *load) run() (result, error) {
-	if !l.echo {
+	if !echo {
 		if err := l.prepare(); err != nil {
 			return nil, err
 		}
