@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.cluster.cluster import Cluster
+from mockbroker.cluster.links.link import CONTROLLER
+from mockbroker.cluster.nodes import LISTENER
 from mockbroker.node.metered_broker import MeteredBroker
 from mockbroker_protocol.frames import FrameBuffer
 from simulation.stage import EPOCH_MS, PROBE, Stage, Wire
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from simulation.turns import Turns
 
 LENT_BYTES = 1 << 20
+CONTROLLER_LISTENER = "CONTROLLER"
 
 
 class World(Stage):
@@ -84,11 +87,22 @@ class World(Stage):
         self._open(broker, wire.id)
         return wire
 
-    def _open(self, broker: Broker, connection_id: int, listener: str = "PLAINTEXT") -> None:
+    def _open(self, broker: Broker, connection_id: int, listener: str = LISTENER) -> None:
         address = ("127.0.0.1", 9091 + broker.broker_id)
         broker.connect(
-            connection_id, "/127.0.0.1", self.now_ms, local_address=address, listener=listener
+            connection_id,
+            "/127.0.0.1",
+            self.now_ms,
+            local_address=address,
+            listener=listener if broker.broker_id != CONTROLLER else CONTROLLER_LISTENER,
         )
+
+    def core(self, node: int) -> Broker | None:
+        """A broker, or the controller if it listens; None while it is down."""
+        controller = self.cluster.interconnect.controller
+        if node == CONTROLLER and controller is not None:
+            return controller.broker
+        return self.cluster.broker(node)
 
     def wires(self) -> list[Wire]:
         """The connections that a broker knows."""
@@ -97,7 +111,7 @@ class World(Stage):
     def receive(self, wire: Wire, data: bytes) -> None:
         for observer in self.observers:
             observer.bytes_arrived(wire, len(data))
-        broker = self.cluster.broker(wire.node)
+        broker = self.core(wire.node)
         if broker is not None:
             self.steps += 1
             broker.receive(wire.id, data, self.now_ms)
@@ -107,7 +121,7 @@ class World(Stage):
         del self._wires[wire.id]
         for observer in self.observers:
             observer.hung_up(wire)
-        broker = self.cluster.broker(wire.node)
+        broker = self.core(wire.node)
         if broker is not None:
             self.steps += 1
             broker.disconnect(wire.id, self.now_ms)
@@ -213,8 +227,8 @@ class World(Stage):
                 if requests.unfinished and (turns is None or turns.unlimited):
                     self.sliced_step = self.steps
                     broker.go_on(self.now_ms, self._over)
-            for index in range(len(self.cluster.nodes)):
-                for outgoing in self.cluster.take_outbox(index):
+            for broker in self.cluster.cores:
+                for outgoing in broker.take_outbox():
                     wire = self._wires.get(outgoing.connection_id)
                     if wire is not None and self._write(wire, outgoing):
                         again = True
@@ -247,7 +261,7 @@ class World(Stage):
         elif self.faults.loses(self.rng):
             wire.cut(0.0)
         elif outgoing.more:
-            broker = self.cluster.broker(wire.node)
+            broker = self.core(wire.node)
             assert broker is not None
             broker.resume(wire.id, self.now_ms)
             return True

@@ -6,7 +6,6 @@ coordinators and logs hold.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.coordinator.runtime import partition_for
@@ -35,6 +34,7 @@ from mockbroker_protocol.messages.transaction_admin import (
     TopicRequest,
 )
 from simulation.cluster.metadata_inquiries import BAD_NAME, NOBODY
+from simulation.expressions import draw_any_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 GROUP, TRANSACTION, SHARE = range(3)
 STATES: Final = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort", "PrepareCommit", "Nowhere")
-PATTERNS: Final = ("txn.*", "ctp[0-9]", "t.n0", "(txn|ctp)\\d+", "nobody")
-BAD_PATTERNS: Final = ("txn(", "[a", "a{2,1}", "*")
+PATTERN: Final = 2
+"""The version from which on a pattern is told."""
 NOWHERE: Final = frozenset(
     (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
      ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -68,17 +68,17 @@ def _state(metadata: TransactionMetadata) -> str:
 def list_transactions(asker: Asker) -> None:
     """Those that every filter lets through."""
     rng, there = asker.rng, _transactions(asker)
-    version = rng.randrange(3)
+    version = rng.choice((0, 1, PATTERN, PATTERN))
     states = rng.sample(STATES, rng.choice((0, 0, 1, 3)))
     producers = [each.producer_id for each in there.values() if rng.random() < 0.5]
     request = ListTransactionsRequest(states, producers if rng.random() < 0.3 else [])
     request.duration_filter = rng.choice((-1, 100, 10**9)) if version >= 1 else -1
-    pattern = rng.choice((None, *PATTERNS, *BAD_PATTERNS)) if version == 2 else None
-    request.transactional_id_pattern = pattern
+    pattern = draw_any_expression(rng) if version == PATTERN and rng.random() < 0.9 else None
+    request.transactional_id_pattern = None if pattern is None else pattern.text
     answer = asker.inquire(request, version, ListTransactionsResponse)
     if answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         return
-    bad = pattern in BAD_PATTERNS
+    bad = pattern is not None and pattern.python is None
     error = ErrorCode.INVALID_REGULAR_EXPRESSION if bad else ErrorCode.NONE
     asker.expect("the error", answer.error_code, error)
     now_ms = asker.services.clock.wall_ms()
@@ -89,7 +89,7 @@ def list_transactions(asker: Asker) -> None:
         and (not states or _state(each) in {name.lower() for name in states})
         and (not request.producer_id_filters or each.producer_id in producers)
         and (request.duration_filter < 0 or now_ms - each.start_ms > request.duration_filter)
-        and (pattern is None or re.fullmatch(pattern, key))
+        and (pattern is None or pattern.matches(key))
     }
     told = {
         (each.transactional_id, each.producer_id, each.transaction_state.lower())

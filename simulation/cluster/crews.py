@@ -3,7 +3,8 @@
 A crew is a module of its own beside this one, named in `simulation.CREWS`; `plan.CREW_KINDS` names
 the kinds of its own that a seed may draw. The run calls, in this order: the constructor, which
 hires clients and adds acts to the operator; `start`; `stop` when the faults are over; `finish` once
-the cluster is well, and waits until no writer is busy; `behind` until that is empty; `check`.
+the cluster is well, and waits until no writer is busy; `behind` until that is empty; `check`, and
+`check_again` when what was there before is there again.
 """
 
 from __future__ import annotations
@@ -97,6 +98,9 @@ class Crew:
 
     def check(self) -> None:
         """All is at rest: what must hold now goes to `world.violate` if it does not."""
+
+    def check_again(self) -> None:
+        """A scope has ended, a snapshot is restored: what must hold then."""
 
     def counts(self) -> Mapping[str, int]:
         """What was done, by name."""

@@ -69,6 +69,8 @@ CREW_KINDS: tuple[str, ...] = (
     "acls",
     "carriers",
     "logins",
+    "quorum",
+    "views",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"
@@ -218,6 +220,10 @@ class ClusterPlan:
         if self.may_lose:
             self.on["coop"] = False  # what was committed of what is lost is committed anew
         self.on["carriers"] = self.on["carriers"] and self.on["coop"]
+        if self.on["expiry"]:
+            self.on["quorum"] = False  # no idle round is skipped beside it, and that is long
+        times = Random(f"{base}/quorum")
+        self.quorum_times = times.choice((0, 50, 500)), times.choice((0, 0, 30))
         self.sharing = SharingTimes(Random(f"{base}/sharing"))
         self.flush_messages = Random(f"{base}/flush").choice((None, 1, 3, 10))
         self.limits = Limits(Random(f"{base}/limits"), self.on)
@@ -300,6 +306,7 @@ class ClusterPlan:
             **self._authorizer_config(),
             **(self.sharing.config() if self.on["coop"] else {}),
             **(CARRIER if self.on["carriers"] else {}),
+            **(self._quorum_config() if self.on["quorum"] else {}),
             "auto.create.topics.enable": "false",
             "offsets.topic.num.partitions": "1",
             "min.insync.replicas": str(self.min_isr),
@@ -311,6 +318,14 @@ class ClusterPlan:
             everyone = str(self.everyone).lower()
             return {**AUTHORIZER, **SUPER_USERS, "allow.everyone.if.no.acl.found": everyone}
         return AUTHORIZER if self.on["admin"] or self.on["strangers"] else {}
+
+    def _quorum_config(self) -> dict[str, str]:
+        """How often a record is written that says nothing (0: none), and how late commits are."""
+        idle_ms, delay_ms = self.quorum_times
+        return {
+            "metadata.max.idle.interval.ms": str(idle_ms),
+            "mockbroker.quorum.commit.delay.ms": str(delay_ms),
+        }
 
     def _transaction_config(self) -> dict[str, str]:
         return {

@@ -25,7 +25,9 @@ from simulation.cluster.hogs import HogCrew
 from simulation.cluster.impostors import ImpostorCrew
 from simulation.cluster.inquirers import InquiryCrew
 from simulation.cluster.logins import LoginCrew
+from simulation.cluster.metadata_followers import QuorumCrew
 from simulation.cluster.misproducers import MisproducerCrew
+from simulation.cluster.onlookers import OnlookerCrew
 from simulation.cluster.operators import ClusterOperator
 from simulation.cluster.plan import MAX_SKEW_MS, ClusterPlan
 from simulation.cluster.producers import ClusterProducer
@@ -133,6 +135,8 @@ CREWS: tuple[type[Crew], ...] = (
     LoginCrew,
     ThrottleCrew,
     WhereaboutsCrew,
+    QuorumCrew,
+    OnlookerCrew,
 )
 
 
@@ -340,6 +344,8 @@ class ClusterRun:
             if isinstance(crew, StorageCrew) and self.plan.on["snapshot"]:
                 self._look_away()
                 crew.restore_a_snapshot()
+        for crew in self.crews:
+            crew.check_again()
 
     def _write_on(self) -> None:
         """A batch more to each partition from each producer."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.journal import HighWatermarkMoved
 from mockbroker.node.metered_broker import MeteredBroker
 from mockbroker_protocol.errors import ErrorCode
@@ -101,7 +102,7 @@ class Waits(Observer):
     def judge(self, who: str, wire: Wire, request: object, answer: object) -> None:
         """A client took the answer to a request; one at a time is under way on its wire."""
         wait = self._ended.pop(wire.id, None)
-        if wait is None or isinstance(self._world.cluster.broker(wait.node), MeteredBroker):
+        if wait is None or isinstance(self._world.core(wait.node), MeteredBroker):
             return  # whose memory for requests is bounded may have left it unread for long
         wrong = ""
         self.judged += 1
@@ -126,7 +127,7 @@ class Waits(Observer):
             late = self._untold(wait, request)
             if late:
                 return late
-        if answer.throttle_time_ms or _waits_for_more(request):
+        if answer.throttle_time_ms or wait.node == CONTROLLER or _waits_for_more(request):
             return ""
         for asked, told in zip(request.topics, answer.responses, strict=True):
             for at, data in zip(asked.partitions, told.partitions, strict=True):

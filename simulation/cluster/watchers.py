@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.journal import RequestServed
 from mockbroker.journal.lines import event_of, line_of
 from mockbroker_protocol.api_keys import ApiKey
@@ -73,7 +74,8 @@ class WatcherCrew(Crew):
     def _hear(self, event: Event) -> None:
         if isinstance(event, RequestServed):
             self._requests = [*self._requests[1 - LATEST :], event]
-            self._count(event)
+            if event.broker_id != CONTROLLER:
+                self._count(event)
         if self._rng.random() < SHARE:
             self.lines += 1
             line = line_of(event, self._topic_name)

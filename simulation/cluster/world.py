@@ -80,8 +80,8 @@ class ClusterWorld(World):
         return [node.node_id for node in self.cluster.nodes]
 
     def connect_to(self, endpoint: Endpoint, node: int) -> Wire | None:
-        """Open a connection to a broker; None while it is down."""
-        broker = self.cluster.broker(node)
+        """Open a connection to a broker or the controller; None while it is down."""
+        broker = self.core(node)
         return None if broker is None else self.wire_to(broker, endpoint)
 
     def node_down(self, node: int) -> None:

@@ -1,0 +1,81 @@
+"""Those who follow the metadata log notice what a controller does wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.apis.controller import fetch as controller_fetch
+from mockbroker.quorum.quorum import MetadataQuorum
+from mockbroker.quorum.translation import Translation
+from simulation.cluster.metadata_followers import QuorumCrew
+from simulation.cluster.simulation import ClusterRun, plan_of
+
+pytestmark = pytest.mark.sim
+
+
+def run_of(*kinds: str) -> tuple[ClusterRun, QuorumCrew]:
+    plan = plan_of(3)
+    plan.on = {kind: kind in (*kinds, "quorum") for kind in plan.on}
+    plan.active_ms, plan.unclean = 1_000.0, False
+    run = ClusterRun(3, plan)
+    (crew,) = (crew for crew in run.crews if isinstance(crew, QuorumCrew))
+    return run, crew
+
+
+def violations_of(*kinds: str) -> list[str]:
+    run, _ = run_of(*kinds)
+    run.live()
+    return run.world.violations
+
+
+def test_a_run_with_a_metadata_log_is_followed() -> None:
+    run, crew = run_of("crash", "topics", "scope", "snapshot", "cut_clients")
+    run.live()
+    assert not run.world.violations
+    assert crew.counts()["metadata fetches"] > 10
+    assert all(follower.offset > 20 for follower in crew.followers)
+
+
+def test_a_run_without_one_is_left_alone() -> None:
+    run, crew = run_of()
+    assert crew.followers
+    plan = plan_of(3)
+    plan.on = dict.fromkeys(plan.on, False)
+    other = ClusterRun(3, plan)
+    assert other.world.cluster.interconnect.controller is None
+    assert not crew.behind() or run.world.cluster.quorum()
+
+
+def test_a_change_that_is_not_written_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Translation, "_change_partition", lambda *_: [])
+    assert any("the metadata log says topics" in wrong for wrong in violations_of("crash"))
+
+
+def test_a_high_watermark_beyond_the_log_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = MetadataQuorum._commit
+    monkeypatch.setattr(MetadataQuorum, "_commit", lambda self, end: commit(self, end + 1000))
+    with pytest.raises(AssertionError):  # the log itself cannot be so
+        run_of()
+    read = controller_fetch._read
+
+    def ahead(*of: object) -> object:
+        data = read(*of)  # type: ignore[arg-type]
+        data.high_watermark += 1000
+        return data
+
+    monkeypatch.setattr(MetadataQuorum, "_commit", commit)
+    monkeypatch.setattr(controller_fetch, "_read", ahead)
+    assert any("high watermark" in wrong for wrong in violations_of())
+
+
+def test_records_that_are_left_out_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = controller_fetch._read
+
+    def from_further_on(quorum: MetadataQuorum, request: object, asked: object) -> object:
+        data = read(quorum, request, asked)  # type: ignore[arg-type]
+        if data.records and asked.fetch_offset < 3:  # type: ignore[attr-defined]
+            data.records = quorum.log.read_uncommitted(4, 1)
+        return data
+
+    monkeypatch.setattr(controller_fetch, "_read", from_further_on)
+    assert any("is told a batch at" in wrong for wrong in violations_of())
