@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.metadata.changes import BrokerUnregistered
+from mockbroker.metadata.changes import BrokerUnregistered, FeatureChanged
 from mockbroker.metadata.names import random_uuid
 from mockbroker.quorum.metadata_log import MetadataLog
 from mockbroker.quorum.observers import Observers
@@ -76,6 +76,16 @@ class ParkedFetch:
     timer_task: TimerTask | None = None
 
 
+def _finalize(store: MetadataStore, features: Mapping[str, int]) -> None:
+    """Finalize what this log can tell, and nothing else: brokers that are up already hear of it."""
+    levels = {name: min(level, HIGHEST_LEVELS.get(name, level)) for name, level in features.items()}
+    levels["metadata.version"] = METADATA_VERSION
+    for name in {**store.features, **levels}:
+        level = levels.get(name, 0)
+        if store.features.get(name, 0) != level:
+            store.apply(FeatureChanged(name, level))
+
+
 class MetadataQuorum:
     """The active controller's view. `defer` runs an action at the end of the step.
 
@@ -100,10 +110,7 @@ class MetadataQuorum:
         self.leader_id = config.node_id
         self.epoch = 0
         self.is_leader = False
-        store.features = {
-            name: min(level, HIGHEST_LEVELS.get(name, level)) for name, level in features.items()
-        }
-        store.features["metadata.version"] = METADATA_VERSION
+        _finalize(store, features)
         self._supported = {name: (0, level) for name, level in features.items()}
         self._supported.update(SUPPORTED_FEATURES)
         self.log = MetadataLog()

@@ -1,7 +1,7 @@
 """Those who follow the metadata log of the simulated cluster at its controller's listener.
 
-Where a seed draws "quorum" the cluster keeps that log (`Cluster.start_quorum`), its commits are held
-back and its epochs end now and then, and followers read it over connections that break.
+Where a seed draws "quorum" the cluster keeps that log (`Cluster.start_quorum`), its commits are
+held back and its epochs end now and then, and followers read it over connections that break.
 
 - What a follower is given goes on where it is, is what the log holds, and is told within max_wait;
   a high watermark never goes back in an epoch, nor past the log's end.

@@ -383,6 +383,15 @@ def quorum(asker: Asker) -> None:
     if name == NOBODY:
         asker.expect("the error", told.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return
+    if services.quorum is not None:
+        log = services.quorum
+        end = -1 if log.high_watermark is None else log.high_watermark
+        asker.expect("what is committed", told.high_watermark, end)
+        followers = {each.replica_id for each in log.observers.current()}
+        voters = [each.replica_id for each in told.current_voters]
+        asker.expect("the voters", voters, [log.leader_id])
+        asker.expect("observers", {each.replica_id for each in told.observers}, followers)
+        return
     heard = services.metadata_progress()
     asker.expect("the leader", told.leader_id, services.controller_id)
     asker.expect("the end", told.high_watermark, max(heard.values()))

@@ -37,6 +37,8 @@ EVERY_MS: Final = 60.0
 LATEST: Final = 30
 """Of the requests so far, so many are looked at."""
 LINES: Final = 10
+SETTLED_MS: Final = 1_000.0
+"""By then nobody waits for an answer any more, and followers have all there is."""
 KEYS: Final = (b"a", b"b", None)
 
 
@@ -239,6 +241,7 @@ class OnlookerCrew(Crew):
     def _put_some(self, name: str) -> None:
         """Records come where they are told to, and a snapshot from before differs by them."""
         cluster, rng = self._cluster, self._rng
+        self.world.run_for(SETTLED_MS)
         before = snapshot.take(cluster)
         made = [
             writing.new_record(
@@ -253,7 +256,7 @@ class OnlookerCrew(Crew):
             return
         placed: list[writing.Position] = []
         self.world.operate(lambda: placed.extend(put.append(cluster)))
-        self.world.run_for(1_000.0)  # until followers have it
+        self.world.run_for(SETTLED_MS)
         records = {(one.partition, one.offset): one for one in TopicReader(name).read(cluster)}
         for position, record in zip(placed, made, strict=True):
             found = records.get((position.partition, position.offset))

@@ -190,16 +190,16 @@ class OutsideBroker:
             asked.new_isr_with_epochs = told_isr
         else:
             asked.new_isr = list(before.isr)
-        for epoch, wanted in (
-            (self._epoch - 1, ErrorCode.STALE_BROKER_EPOCH),
-            (self._epoch, ErrorCode.NONE),
+        for epoch, wanted, of_partitions in (
+            (self._epoch - 1, ErrorCode.STALE_BROKER_EPOCH, []),
+            (self._epoch, ErrorCode.NONE, [ErrorCode.INVALID_REQUEST]),
         ):
             topics = [AlterPartitionRequestTopicData(topic.id, [asked])]
             request = AlterPartitionRequest(NODE_ID, epoch, topics)
             answer = self._ask(request, version, AlterPartitionResponse)
             self._expect("the error of a proposal", answer.error_code, wanted)
-        told = [one.error_code for of in answer.topics for one in of.partitions]
-        self._expect("what becomes of it", told, [ErrorCode.INVALID_REQUEST])
+            told = [one.error_code for of in answer.topics for one in of.partitions]
+            self._expect("what becomes of it", told, of_partitions)
         self._expect("the partition", topic.partitions[0], before)
 
     def _allocate(self) -> None:

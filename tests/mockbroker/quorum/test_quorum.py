@@ -17,6 +17,7 @@ from mockbroker_protocol.messages.raft_records import (
     LeaderChangeMessage,
     VotersRecord,
 )
+from tests.support.cluster_core import ClusterCore
 from tests.support.metadata_logs import CONTROLLER, QuorumCore, records_in
 
 
@@ -184,3 +185,11 @@ def test_only_who_knows_the_epoch_is_obeyed() -> None:
         ErrorCode.NONE,
         ErrorCode.UNKNOWN_LEADER_EPOCH,
     ]
+
+
+def test_brokers_that_are_up_hear_which_features_the_log_finalizes() -> None:
+    core = ClusterCore()
+    core.act(lambda: core.cluster.start_quorum(CONTROLLER, {1: [], 2: [], 3: []}))
+    features = core.cluster.metadata.features
+    assert features["metadata.version"] == METADATA_VERSION
+    assert [broker.services.metadata.features for broker in core.cluster.brokers] == [features] * 3
