@@ -75,8 +75,8 @@ REPEATABLE: Final = frozenset(range(len(ATOMS))) - {
 REPEATS: Final = ("*", "+", "?", "{2}", "{1,2}", "{0,}", "{0}", "*?", "+?", "??", "{1,3}?")
 BAD: Final = (
     "txn(", "txn)", "[a", "a{2,1}", "a{1001}", "*", "a**", "(?z)", "(?i", "(?P<a",
-    "(?P<a>t)(?P<a>x)", "[z-a]", r"\8", r"\x", r"\x{zz}", "[[:no:]]", r"\p{No such}", r"\pX", "t\\", r"\c",
-    "(?P<a b>t)",
+    "(?P<a>t)(?P<a>x)", "[z-a]", r"\8", r"\x", r"\x{zz}", "[[:no:]]", r"\p{No such}", r"\pX",
+    "t\\", r"\c", "(?P<a b>t)",
 )  # fmt: skip
 """What is none."""
 LARGE: Final = "((t{1000}){1000})"
