@@ -6,12 +6,25 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.network.timekeeper import TimeKeeper
     from mockbroker.state.scope import Scopes
 
 T = TypeVar("T")
+
+
+class JournalFiles(Protocol):
+    """The journal's files, as their writer knows them."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why they end before the broker does; None while they are written."""
+
+    @property
+    def page(self) -> Path | None:
+        """What `analyze` made of them, where it lies beside them."""
 
 
 class Host(Protocol):
@@ -55,8 +68,8 @@ class Host(Protocol):
         """Whether a request that is refused fails a test."""
 
     @property
-    def journal_problem(self) -> str | None:
-        """Why the journal's files end before the broker does; None while they are written."""
+    def journal_writer(self) -> JournalFiles | None:
+        """What writes the journal's files; None where nobody wants them."""
 
     @property
     def cluster(self) -> Cluster:

@@ -13,6 +13,7 @@ import io
 import shutil
 import tempfile
 import zipfile
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 INTERCEPTOR: Final = "mockbroker.pipeline.TimestampInterceptor"
 INTERCEPTOR_CONF: Final = {"kafka.interceptor.classes": INTERCEPTOR}
 TIMESTAMP_HEADER: Final = "mockbroker.timestamp"
-_SOURCE: Final = Path(__file__).with_name("TimestampInterceptor.java")
+_SOURCE: Final = files("mockbroker.pipeline") / "TimestampInterceptor.java"
 
 
 def with_timestamps(records: DataFrame) -> DataFrame:

@@ -25,6 +25,7 @@ CONSUMER_CONF: Final = {
 }
 
 _SPANS_TOLD: Final = 8
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _OFFSETS_RE: Final = re.compile(r"offset:(\d+)")
 
 
@@ -113,6 +114,12 @@ def _time_ms(side: str, bound: str) -> int:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
+    if moment < _EPOCH:
+        # A negative time is none to Kafka: it stands for a word such as earliest.
+        instead = "--from earliest takes all" if side == "starting" else "nothing is before that"
+        raise PipelineError(
+            f"--{_flag(side)}: {bound} is before 1970, where Kafka's time begins: {instead}"
+        )
     return int(moment.timestamp() * 1000)
 
 

@@ -51,6 +51,7 @@ QUEUE_BYTES: Final = 128 << 20
 FLUSH_SECONDS: Final = 0.5
 BUSY_EVENTS: Final = 1000
 """So many in the time between two flushes are for a process: their lines take a tenth of it."""
+PAGE: Final = "report.html"
 BATCH_EVENTS: Final = 500
 """Packed at a time, within a millisecond."""
 
@@ -101,6 +102,12 @@ class JournalWriter:
         self.problem: str | None = None
         """Why it ended: nothing is written any more."""
         self._thread = threading.Thread(target=self._work, name="mockbroker-journal", daemon=True)
+
+    @property
+    def page(self) -> Path | None:
+        """What `mockbroker pipeline analyze` made of the files, once it lies beside them."""
+        page = Path(self.files.directory, PAGE)
+        return page if page.is_file() else None
 
     def start(self) -> None:
         """Begin the first file. Raises OSError when the directory cannot be written."""

@@ -241,11 +241,6 @@ class RunningBroker:
         return unwatch
 
     @property
-    def journal_problem(self) -> str | None:
-        """Why the journal's files end; None while they are written, or nobody wants them."""
-        return None if self.journal_writer is None else self.journal_writer.problem
-
-    @property
     def watched(self) -> bool:
         """Whether anyone wants to be called after each step."""
         return bool(self._watchers)

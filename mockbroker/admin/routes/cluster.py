@@ -44,6 +44,9 @@ class ClusterOut(BaseModel):
     groups: int
     brokers: list[BrokerOut]
     journal_problem: str | None = Field(description="Why the journal's files end: a full disk")
+    journal_page: bool = Field(
+        description="Whether /v1/journal/page has what `analyze` made of them"
+    )
 
 
 class ConnectionOut(BaseModel):
@@ -168,6 +171,7 @@ def _look(host: Host) -> ClusterOut:
         from mockbroker.state.groups import group_ids
         from mockbroker.state.partitions import topic_names
 
+        files = host.journal_writer
         connections = {
             broker.services.broker_id: len(broker.connections()) for broker in cluster.brokers
         }
@@ -179,7 +183,8 @@ def _look(host: Host) -> ClusterOut:
         return ClusterOut(
             mockbroker=host.version,
             cluster_id=cluster.metadata.cluster_id,
-            journal_problem=host.journal_problem,
+            journal_problem=files and files.problem,
+            journal_page=files is not None and files.page is not None,
             bootstrap_servers=host.bootstrap_servers,
             topics=len(topic_names(cluster)),
             groups=len(group_ids(cluster)),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from mockbroker.admin.deps import INT32_MAX, INT64_MAX, MAX_TIMEOUT_MS, Body, TheHost
+from mockbroker.admin.problems import ApiError
 from mockbroker.admin.waiting import Met, wait_until
 from mockbroker.journal.lines import line_of
 from mockbroker.state.report import report
@@ -22,6 +24,15 @@ router = APIRouter(tags=["journal"])
 _MAX_DIGITS: Final = 10
 _FILTERS: Final = {*Filters.__annotations__} - {"where"}
 _TAIL_LINES = 1000
+_PAGE_HEADERS: Final = {
+    # Of no origin: its scripts run, and reach nothing of this one.
+    "Content-Security-Policy": (
+        "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline';"
+        " style-src 'unsafe-inline'; img-src data: blob:; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",
+}
 
 
 class RequestPage(BaseModel):
@@ -145,6 +156,21 @@ async def get_tail(
 ) -> Tail:
     """The last requests for people."""
     return Tail(lines=host.act(lambda cluster: tail(cluster.journal, since, lines)))
+
+
+@router.get("/journal/page", include_in_schema=False)
+def get_page(
+    host: TheHost,
+    client: str = "",  # noqa: ARG001 -- what the page's own script reads
+    topic: str = "",  # noqa: ARG001
+    since: Annotated[str, Query(alias="from")] = "",  # noqa: ARG001
+    until: Annotated[str, Query(alias="to")] = "",  # noqa: ARG001
+) -> HTMLResponse:
+    """The page that `mockbroker pipeline analyze` put beside the journal's files."""
+    page = host.journal_writer and host.journal_writer.page
+    if page is None:
+        raise ApiError(404, "there is no page of `analyze` beside the journal's files")
+    return HTMLResponse(page.read_bytes(), headers=_PAGE_HEADERS)
 
 
 @router.get("/report")

@@ -8,10 +8,14 @@ from __future__ import annotations
 import html
 import re
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-_PACKAGE: Final = Path(__file__).resolve().parents[2]
+_FOLDERS: Final = (
+    files("mockbroker") / "docs",
+    Path(__file__).resolve().parents[3] / "docs",
+)
 _PAGE: Final = "diagnosis.md"
 _CODE: Final = re.compile(r"`([^`]+)`")
 _LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]+\)")
@@ -20,7 +24,7 @@ _LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 @cache
 def advice() -> dict[str, str]:
     """Each rule to its part of the page, as HTML; empty where an installation has no pages."""
-    for folder in (_PACKAGE / "docs", _PACKAGE.parent / "docs"):
+    for folder in _FOLDERS:
         if (folder / _PAGE).is_file():
             parts = (folder / _PAGE).read_text("utf-8").split("\n## ")[1:]
             return {rule: _html(text) for rule, _, text in (p.partition("\n") for p in parts)}

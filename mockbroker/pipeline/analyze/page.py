@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.pipeline.analyze.advice import advice
@@ -28,8 +28,8 @@ ROWS_SHOWN: Final = 15
 ROWS_KEPT: Final = 300
 """So many rows of a table are in the page, for its filters to show."""
 REFRESH_S: Final = 5
-_STYLE: Final = Path(__file__).with_name("page.css")
-_SCRIPT: Final = Path(__file__).with_name("page.js")
+_STYLE: Final = files("mockbroker.pipeline.analyze") / "page.css"
+_SCRIPT: Final = files("mockbroker.pipeline.analyze") / "page.js"
 _FILTERS: Final = (
     '<form id="filters"><label>client <input name="client" size="14"></label>'
     '<label>topic <input name="topic" size="14"></label>'

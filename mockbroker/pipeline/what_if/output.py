@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     Row = Mapping[str, Any]
 
 PALETTE: Final = ("#c4572a", "#d9a441", "#2a7f9e", "#4fa36b", "#8a6fb0", "#b32d4a")
-_STYLE: Final = Path(__file__).parent.parent / "analyze" / "page.css"
+_STYLE: Final = files("mockbroker.pipeline.analyze") / "page.css"
 _GRID: Final = "rgba(128,144,160,0.22)"
 _PLOT: Final = {"displaylogo": False, "responsive": True, "displayModeBar": False}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -137,9 +138,8 @@ def test_what_fills_the_memory_or_the_disk(
     broker.topic("t").put_all(["x" * (1 << 19)] * 4)
     assert told(broker) == ["memory: logs hold 2 MiB, all of it in memory"]
     running: Any = broker._bridged().running
-    monkeypatch.setattr(
-        type(running), "journal_problem", property(lambda _: "no space left on device")
-    )
+    full = SimpleNamespace(problem="no space left on device", page=None, stop=lambda: None)
+    monkeypatch.setattr(running, "journal_writer", full)
     assert "journal: its files end: no space left on device" in told(broker)
 
 

@@ -59,7 +59,12 @@ def test_a_time_is_utc_unless_it_says_otherwise(text: str, milliseconds: str) ->
 
 @pytest.mark.parametrize(
     ("side", "text", "told"),
-    [("starting", "soon", "--from: 'soon'"), ("ending", "{x", "--to: '{x' is no JSON")],
+    [
+        ("starting", "soon", "--from: 'soon'"),
+        ("ending", "{x", "--to: '{x' is no JSON"),
+        ("starting", "1969-12-31", "--from: 1969-12-31 is before 1970, .*--from earliest takes"),
+        ("ending", "1970-01-01T00:00:00+01:00", "--to: .* is before 1970, .*: nothing is before"),
+    ],
 )
 def test_a_bound_that_says_nothing(side: str, text: str, told: str) -> None:
     with pytest.raises(PipelineError, match=told):

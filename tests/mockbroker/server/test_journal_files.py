@@ -200,6 +200,14 @@ def test_a_broker_writes_its_journal_and_stops_with_the_last_line(tmp_path: Path
     assert all(earlier["seq"] < later["seq"] for earlier, later in pairwise(lines))
 
 
+def test_the_page_of_analyze_is_known_once_it_is_there(tmp_path: Path) -> None:
+    written = writer(tmp_path, Journal())
+    assert written.page is None
+    (tmp_path / "report.html").touch()
+    assert written.page == tmp_path / "report.html"
+    written.stop()
+
+
 def test_a_directory_that_cannot_be_written_is_told_by_its_option(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")

@@ -43,6 +43,10 @@ export function setToken(token) {
   sessionStorage.setItem(TOKEN_KEY, token);
 }
 
+export function hasToken() {
+  return Boolean(sessionStorage.getItem(TOKEN_KEY));
+}
+
 export function get(path, bill) {
   return send("GET", path, undefined, bill);
 }

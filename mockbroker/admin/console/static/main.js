@@ -1,7 +1,7 @@
 // The shell: navigation, login, the list of calls, and whichever view the address names.
 
 import { html, render, useState, useEffect, useMemo, useRef } from "./vendor/preact-htm.js";
-import { calls, curlOf, get, onCall, readOnly, reportFacts, setToken, takeTokenFromAddress } from "./api.js";
+import { calls, curlOf, get, hasToken, onCall, readOnly, reportFacts, setToken, takeTokenFromAddress } from "./api.js";
 import { useAddress, useGet } from "./hooks.js";
 import { href } from "./router.js";
 import { Copy } from "./parts.js";
@@ -30,6 +30,7 @@ function App() {
     <header class="top">
       <span class="brand">mockbroker</span>
       <span class="where">${whereText(cluster)}</span>
+      ${hasPage(cluster) && html`<a class="analysis" href="/v1/journal/page" target="_blank" rel="noopener">Analysis of the journal</a>`}
       <${Theme} />
     </header>
     <nav class="views" aria-label="Views">
@@ -56,6 +57,11 @@ function whereText(cluster) {
   if (facts !== null) return `report of ${facts.test}`;
   if (cluster.problem !== null) return cluster.problem.message;
   return cluster.value === null ? "" : `${cluster.value.bootstrap_servers} · ${cluster.value.mockbroker}`;
+}
+
+// A link brings no token: where there is one, the page is not to be had by it.
+function hasPage(cluster) {
+  return !readOnly && !hasToken() && cluster.value !== null && cluster.value.journal_page;
 }
 
 function Theme() {

@@ -99,6 +99,20 @@ def axe_source() -> str:
     return (Path(axe_playwright_python.__path__[0]) / "axe.min.js").read_text("utf-8")
 
 
+def test_the_page_of_analyze_is_linked_to_and_reaches_nothing(tab: Tab, tmp_path: Path) -> None:
+    with MockBroker(admin_port=0, journal=tmp_path) as broker:
+        page = open_view(tab, broker, "clock")
+        assert page.query_selector("text=Analysis of the journal") is None
+        script = "fetch('/v1/cluster').catch(() => document.title = document.title + ' alone')"
+        (tmp_path / "report.html").write_text(
+            f"<!doctype html><title>analysis</title><script>{script}</script>", "utf-8"
+        )
+        with page.context.expect_page() as opened:
+            page.click("text=Analysis of the journal")
+        opened.value.wait_for_function("document.title === 'analysis alone'")
+    assert tab.errors == []
+
+
 @pytest.mark.parametrize("width", [360, 2560])
 def test_no_view_is_wider_than_its_window(tab: Tab, broker: MockBroker, width: int) -> None:
     tab.page.set_viewport_size({"width": width, "height": 800})

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from mockbroker import MockBroker
+from tests.mockbroker.admin.conftest import Api
+from tests.mockbroker.admin.routes.test_console import headers_of
+
 if TYPE_CHECKING:
-    from tests.mockbroker.admin.conftest import Api
+    from pathlib import Path
 
 
 def ask(api: Api, client_id: str) -> None:
@@ -92,3 +96,26 @@ def test_a_report_is_a_text(api: Api) -> None:
     api("POST", "/v1/faults", {"rules": [{"id": "eye", "observe": True, "maybe": True}]})
     text = api("GET", "/v1/report?lines=1").body["text"]
     assert "fault eye (maybe=True, observe=True, id='eye'): 0 hit(s)" in text
+
+
+def test_the_page_that_analyze_put_beside_the_files(tmp_path: Path) -> None:
+    with MockBroker(admin_port=0, journal=tmp_path) as broker:
+        api = Api(broker)
+        assert api("GET", "/v1/cluster").body["journal_page"] is False
+        assert api.problem("GET", "/v1/journal/page")[0] == 404
+        (tmp_path / "report.html").write_text("<!doctype html>é", "utf-8")
+        assert api("GET", "/v1/cluster").body["journal_page"] is True
+        page = api("GET", "/v1/journal/page?client=reader&topic=orders&from=1&to=2.5")
+        assert (page.status, page.text) == (200, "<!doctype html>é")
+        assert page.kind == "text/html; charset=utf-8"
+        # Its scripts are of no origin: what they ask of this API is refused.
+        policy = headers_of(api, "/v1/journal/page")["content-security-policy"]
+        assert policy.startswith("sandbox allow-scripts allow-popups; default-src 'none';")
+        assert api.problem("GET", "/v1/journal/page?file=x")[0] == 422
+
+
+def test_without_files_there_is_no_page_of_them(api: Api) -> None:
+    assert api("GET", "/v1/cluster").body["journal_page"] is False
+    assert api.problem("GET", "/v1/journal/page") == (
+        404, "there is no page of `analyze` beside the journal's files", None,
+    )  # fmt: skip
