@@ -183,7 +183,7 @@ def _look(host: Host) -> ClusterOut:
         return ClusterOut(
             mockbroker=host.version,
             cluster_id=cluster.metadata.cluster_id,
-            journal_problem=files and files.problem,
+            journal_problem=None if files is None else files.problem,
             journal_page=files is not None and files.page is not None,
             bootstrap_servers=host.bootstrap_servers,
             topics=len(topic_names(cluster)),

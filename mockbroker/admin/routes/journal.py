@@ -167,7 +167,8 @@ def get_page(
     until: Annotated[str, Query(alias="to")] = "",  # noqa: ARG001
 ) -> HTMLResponse:
     """The page that `mockbroker pipeline analyze` put beside the journal's files."""
-    page = host.journal_writer and host.journal_writer.page
+    files = host.journal_writer
+    page = None if files is None else files.page
     if page is None:
         raise ApiError(404, "there is no page of `analyze` beside the journal's files")
     return HTMLResponse(page.read_bytes(), headers=_PAGE_HEADERS)
