@@ -190,10 +190,7 @@ class RequestContext(RequestServed):
 
 
 class ForwardedRequest(RequestContext):
-    """A request that a broker outside this process forwards for its client (KIP-590).
-
-    `by_token`: the client logged in there with a delegation token.
-    """
+    """What another broker forwards (KIP-590); `by_token`: its client showed a delegation token."""
 
     __slots__ = ("by_token",)
     by_token: bool
