@@ -222,12 +222,13 @@ class World(Stage):
         while again:
             again = False
             self.cluster.drain(self.now_ms)
-            for broker in self.cluster.brokers:
-                requests = broker.requests
-                if requests.unfinished and (turns is None or turns.unlimited):
-                    self.sliced_step = self.steps
-                    broker.go_on(self.now_ms, self._over)
-            for broker in self.cluster.cores:
+            cores = self.cluster.cores
+            if turns is None or turns.unlimited:
+                for broker in cores:
+                    if broker.requests.unfinished:
+                        self.sliced_step = self.steps
+                        broker.go_on(self.now_ms, self._over)
+            for broker in cores:
                 for outgoing in broker.take_outbox():
                     wire = self._wires.get(outgoing.connection_id)
                     if wire is not None and self._write(wire, outgoing):

@@ -71,6 +71,7 @@ class Crew:
         self.truth = setting.truth
         self.plan = setting.plan
         self.clients: list[ClusterClient] = []
+        self._last_busy: ClusterClient | None = None
 
     def start(self) -> None:
         """All begin."""
@@ -91,6 +92,14 @@ class Crew:
     def busy(self) -> list[str]:
         """The writers that are not done."""
         return [each.name for each in self.clients if each.busy and not each.reads_on]
+
+    def is_busy(self) -> bool:
+        """Whether there is one: asked after each event, so whoever was last is asked first."""
+        last = self._last_busy
+        if last is None or not last.busy:
+            unfinished = (each for each in self.clients if each.busy and not each.reads_on)
+            last = self._last_busy = next(unfinished, None)
+        return last is not None
 
     def behind(self) -> str:
         """Who has not yet read what is there; empty: all have."""

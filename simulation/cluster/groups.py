@@ -103,6 +103,9 @@ class GroupCrew(Crew):
         """Once more: they may have been well before the cluster was."""
         self.stop()
 
+    def is_busy(self) -> bool:
+        return bool(self.busy())
+
     def busy(self) -> list[str]:
         """Why groups are not stable; each stops once it is."""
         return [told for told in (group.busy() for group in self.groups) if told]

@@ -169,6 +169,8 @@ class ClusterRun:
         setting = CrewSetting(self.world, self.truth, plan, self.operator, self.stream)
         self.crews = [crew(setting) for crew in CREWS]
         self._cut_rng = self.stream("cuts")
+        self._unwell_version = -1
+        self._was_well = False
         self._lagging: Callable[[], str] = str
         """Who was behind at the last look."""
 
@@ -237,7 +239,7 @@ class ClusterRun:
     def _settle(self) -> bool:
         """All gets well: first the cluster, then what its clients still want."""
         world = self.world
-        if not world.run_until(lambda: not self._unwell(), SETTLING_MS):
+        if not world.run_until(self._is_well, SETTLING_MS):
             world.violate(f"the cluster does not get well: {self._unwell()}")
             return False
         for crew in self.crews:
@@ -245,7 +247,7 @@ class ClusterRun:
         # A transaction that began by a clock ahead is not overdue until the others have caught up:
         # nobody aborts it before, and who reads the offsets of its group waits for that.
         limit_ms = SETTLING_MS + (2 * MAX_SKEW_MS if self.plan.on["skew"] else 0)
-        if not world.run_until(lambda: not self._busy(), limit_ms):
+        if not world.run_until(lambda: not self._is_busy(), limit_ms):
             world.violate(f"{self._busy()} do not get on")
             return False
         if not self._catch_up(limit_ms):
@@ -266,8 +268,21 @@ class ClusterRun:
                 break
         return False
 
+    def _is_busy(self) -> bool:
+        """Whether anybody is; every crew is asked, as groups that are stable are stopped then."""
+        busy = [crew for crew in self.crews if crew.is_busy()]
+        return bool(busy)
+
     def _busy(self) -> list[str]:
         return [name for crew in self.crews for name in crew.busy()]
+
+    def _is_well(self) -> bool:
+        """Whether nothing is `_unwell`, looked at when the controller decided something."""
+        version = self.world.cluster.metadata.version
+        if version != self._unwell_version:
+            self._unwell_version = version
+            self._was_well = not self._unwell()
+        return self._was_well
 
     def _unwell(self) -> str:
         """A partition without a leader or with a replica that is not in sync; empty: all well."""
