@@ -241,7 +241,8 @@ def parse_users(option: str, value: object) -> dict[str, str]:
         pairs = [(str(name), str(password)) for name, password in value.items()]
     else:
         lines = value.splitlines() if isinstance(value, str) else map(str, _each(value))
-        pairs = [(name, password) for name, _, password in (line.partition(":") for line in lines)]
+        split = (line.partition(":") for line in lines if line.strip())
+        pairs = [(name, password) for name, _, password in split]
     for place, (name, password) in enumerate(pairs, 1):
         if not name or not password:
             raise SettingsError(option, f"user {place} lacks a name or a password", "NAME:PASSWORD")

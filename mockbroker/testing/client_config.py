@@ -135,7 +135,7 @@ class ClientConfigs(ABC):
         *,
         listener: str | None = None,
         certificate: str | None = None,
-        login: tuple[str, str] | None = None,
+        login: str | tuple[str, str] | None = None,
         mechanism: str | None = None,
         token: Token | None = None,
         delegation_token: DelegationToken | tuple[str, bytes] | None = None,
@@ -145,13 +145,13 @@ class ClientConfigs(ABC):
         `kind` is confluent, librdkafka, node-rdkafka, kafka-python, aiokafka, java, kafkajs or
         franz-go. `listener` is the first one unless it is named; `certificate` names the client's
         own, for which `client` stands where one is required; `login` is user and password for a
-        listener with SASL, by `mechanism` (PLAIN); `token` is for OAUTHBEARER, or a function
+        listener with SASL, or one of the broker's `users`, by `mechanism` (PLAIN); `token` is for OAUTHBEARER, or a function
         that gives one when the client wants it. `delegation_token` is one (KIP-48), or its id and
         HMAC, by SCRAM-SHA-256 unless `mechanism` says another: for java and franz-go, others
         do not have it. Whom a client trusts is known with `tls="auto"`. Raises ValueError.
         """
         access = self._entrance().access(listener, certificate)
-        access.login = login or access.login
+        access.login = self._with_password(login) if isinstance(login, str) else login
         access.token = token
         access.mechanism = mechanism or ("OAUTHBEARER" if token else access.mechanism)
         if delegation_token is not None:
@@ -160,6 +160,18 @@ class ClientConfigs(ABC):
             message = f"a token and {access.mechanism}: OAUTHBEARER takes one, and only that does"
             raise ValueError(message)
         return client_config(kind, access)
+
+    def _users(self) -> Mapping[str, str]:
+        """The passwords of those that the broker was started with, where that is known."""
+        return {}
+
+    def _with_password(self, user: str) -> tuple[str, str]:
+        users = self._users()
+        if user not in users:
+            known = ", ".join(users) or "user and password"
+            message = f"the password of {user!r} is not known here; allowed: {known}"
+            raise ValueError(message)
+        return user, users[user]
 
     def token(
         self,

@@ -18,6 +18,7 @@ from mockbroker.testing.broker_views import BrokerViews
 from mockbroker.testing.client_config import ClientConfigs, ClientListener, Entrance, WantedToken
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
     from typing import Unpack
 
@@ -75,6 +76,9 @@ class MockBroker(ClientConfigs, BrokerViews):
 
     def _entrance(self) -> Entrance:
         return _Entrance(self._bridged())
+
+    def _users(self) -> Mapping[str, str]:
+        return self._settings.options["users"]
 
     # -- start and stop --------------------------------------------------------------------
 

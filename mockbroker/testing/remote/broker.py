@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from mockbroker.admin.client import AdminApiError, AdminClient, segment
@@ -22,7 +23,7 @@ from mockbroker.testing.remote.topics import RemoteTopicView, topic_names
 from mockbroker.testing.remote.transactions import RemoteTransactionView, transactional_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
     from os import PathLike
 
     from mockbroker.state.snapshot import Snapshot
@@ -242,6 +243,11 @@ class RemoteClientConfigs(ClientConfigs, RemoteViews):
     """The same, with what clients are configured with."""
 
     _known: RemoteEntrance | None = None
+    _given: Mapping[str, str] = MappingProxyType({})
+    """With their passwords, where who started the broker has told them."""
+
+    def _users(self) -> Mapping[str, str]:
+        return self._given
 
     def _entrance(self) -> Entrance:
         known = self._known
@@ -271,6 +277,11 @@ class RemoteBroker(Elsewhere, RemoteClientConfigs):
     def aio(self) -> AsyncBroker:
         """The same verbs as coroutines: `await broker.aio.topic("orders").wait_for(1)`."""
         return awaited(self)
+
+
+def tell_users(broker: RemoteClientConfigs, users: Mapping[str, str]) -> None:
+    """Who started the broker knows the passwords of its users."""
+    broker._given = users  # noqa: SLF001
 
 
 def attach(

@@ -17,7 +17,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final, Unpack
 
 from mockbroker.server.options import OPTIONS
-from mockbroker.testing.remote.broker import RemoteBroker, attach
+from mockbroker.testing.remote.broker import RemoteBroker, attach, tell_users
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -42,6 +42,7 @@ class BrokerProcess:
         # Listeners have ports of their own.
         free = {} if options.get("listeners") else {"port": 0}
         self._options = {**free, "admin_port": 0, **options}
+        self._users = options.get("users") or {}
         self._stack = ExitStack()
 
     def __enter__(self) -> RemoteBroker:
@@ -51,6 +52,7 @@ class BrokerProcess:
         except BaseException:
             self._stack.close()
             raise
+        tell_users(self._broker, self._users)
         return self._broker
 
     def restart(self) -> None:

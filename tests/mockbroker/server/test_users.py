@@ -69,6 +69,9 @@ def test_where_nobody_logs_in_there_are_no_users() -> None:
 
 def test_a_client_logs_in_by_one_argument() -> None:
     with MockBroker(users={"alice": "secret"}) as broker:
-        config = broker.client_config("librdkafka", login=("alice", "secret"))
+        config = broker.client_config("librdkafka", login="alice")
+        assert config == broker.client_config("librdkafka", login=("alice", "secret"))
         assert config["security.protocol"] == "SASL_PLAINTEXT"
+        with pytest.raises(ValueError, match="of 'bob' is not known here; allowed: alice"):
+            broker.client_config("librdkafka", login="bob")
         assert config["bootstrap.servers"] == broker.bootstrap_servers

@@ -161,7 +161,7 @@ def test_a_spin_is_so_many_microseconds_or_none(text: object, found: int) -> Non
 
 
 @pytest.mark.parametrize(
-    "value", [{"alice": "a:b", "bob": "c"}, ["alice:a:b", "bob:c"], "alice:a:b\nbob:c"]
+    "value", [{"alice": "a:b", "bob": "c"}, ["alice:a:b", "bob:c"], "alice:a:b\n\nbob:c\n"]
 )
 def test_users_have_passwords(value: object) -> None:
     assert parse_users("--user", value) == {"alice": "a:b", "bob": "c"}

@@ -22,7 +22,14 @@ def test_it_is_started_with_its_arguments_and_ended() -> None:
         topics={"orders": {"partitions": 2, "records": ["one"]}, "logs": None},
         faults=[Fault(api="Fetch", drop=True, maybe=True)],
         config={"log.retention.ms": "1000"},
+        users={"alice": "secret"},
     ) as broker:
+        assert (
+            broker.client_config("kafka-python", login="alice")["sasl_plain_password"] == "secret"
+        )
+        elsewhere = MockBroker.connect(broker.admin_url or "")
+        with pytest.raises(ValueError, match="not known here; allowed: user and password"):
+            elsewhere.client_config("kafka-python", login="alice")
         assert broker.cluster.brokers == [1, 2, 3]
         assert broker.topics() == ["logs", "orders"]
         assert [one.value for one in broker.topic("orders").records()] == [b"one"]
