@@ -242,8 +242,8 @@ class TlsTransport(ClientTransport):
                     self._has_ended = True
                     return filled, False
                 filled += count
-                # To be told that there is no more by an exception costs as much as to decrypt; behind
-                # a whole record there mostly is.
+                # To be told that there is no more by an exception costs as much as to decrypt;
+                # behind a whole record there mostly is.
                 if count < RECORD_BYTES and not incoming.pending and not connection.pending():
                     return filled, False
         except ssl.SSLWantReadError:
