@@ -148,7 +148,8 @@ class ClientConfigs(ABC):
         listener with SASL, or one of the broker's `users`, by `mechanism` (PLAIN); `token` is for
         OAUTHBEARER, or a function that gives one when the client wants it. `delegation_token` is
         one (KIP-48), or its id and HMAC, by SCRAM-SHA-256 unless `mechanism` says another: for
-        java and franz-go, others do not have it. Whom a client trusts is known with `tls="auto"`. Raises ValueError.
+        java and franz-go, others do not have it. Whom a client trusts is known with
+        `tls="auto"`. Raises ValueError.
         """
         access = self._entrance().access(listener, certificate)
         access.login = self._with_password(login) if isinstance(login, str) else login
