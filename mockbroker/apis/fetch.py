@@ -58,8 +58,8 @@ if TYPE_CHECKING:
 
 LENGTH_BYTES: Final = 4
 CONSUMER_BYTE_RATE: Final = "consumer_byte_rate"
-LONG_REQUEST_BYTES: Final = 32 * 1024
-"""A larger request may name so many partitions that it is worked on in slices."""
+LONG_REQUEST_BYTES: Final = 36 * 1024
+"""A larger request may name so many partitions, a thousand or more, that slices are made of it."""
 
 
 def handle(

@@ -125,7 +125,7 @@ class _Append:
 
     def complete(self) -> None:
         """Every entry has its outcome."""
-        if any(len(one.record_errors) > MANY_ERRORS for one in self.entries):
+        if any(one.error and len(one.record_errors) > MANY_ERRORS for one in self.entries):
             self.response = PARKED
             self.ctx.respond_in_slices(self._make_response())
         elif self.parked:

@@ -106,7 +106,7 @@ class LocalLog:
         while 0 <= at < len(segments):
             segment = segments[at]
             index = segment.find(offset)
-            if index < len(segment):
+            if index < len(segment.last_offsets):
                 return segment, index
             at += 1
         return None
