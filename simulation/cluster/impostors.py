@@ -1,7 +1,7 @@
 """Impostors: requests that must be refused, asked of brokers past the network now and then.
 
-Nothing may come of them: no answer but the one that is due, and no change. Beside them brokers are
-asked what they tell of groups, which has one right answer too.
+Nothing may come of them: no answer but the one that is due, and no change. Beside them a broker
+that coordinates groups, and waits for its replicas, is asked what it tells of them meanwhile.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ class ImpostorCrew(Crew):
             self._of_partitions,
             self._of_groups,
             self._of_transactions,
-            self._of_what_is_told,
         )
 
     def start(self) -> None:
@@ -72,11 +71,15 @@ class ImpostorCrew(Crew):
         brokers = self.world.cluster.brokers
         if brokers:
             broker = self._rng.choice(brokers)
-            refusals = self._rng.choice(self._kinds)(broker)
-            for refusal in self._rng.sample(refusals, min(AT_ONCE, len(refusals))):
-                self._ask(broker, refusal)
+            self._ask_some(broker, self._rng.choice(self._kinds)(broker))
             self._propose()
+            for ahead in filter(_is_ahead, brokers):
+                self._ask_some(ahead, self._of_what_is_told(ahead))
         self.world.at(EVERY_MS, self._act)
+
+    def _ask_some(self, broker: Broker, refusals: list[Refusal]) -> None:
+        for refusal in self._rng.sample(refusals, min(AT_ONCE, len(refusals))):
+            self._ask(broker, refusal)
 
     def _ask(self, broker: Broker, refusal: Refusal) -> None:
         answer = ask_at_once(self.world, broker, refusal.request, refusal.version)
@@ -168,3 +171,11 @@ class ImpostorCrew(Crew):
                     ("an older registration", leader, (epoch, version), wider, told, ineligible)
                 )
         return found
+
+
+def _is_ahead(broker: Broker) -> bool:
+    """Whether its coordinator of groups has written what is not replicated yet."""
+    groups = broker.services.groups
+    return groups.in_use and any(
+        groups.service.runtime._deferred.values()  # noqa: SLF001 -- to ask at the right moment
+    )

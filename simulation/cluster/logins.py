@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from simulation.cluster.crews import CrewSetting
 
 EVERY_MS = 100.0
+AT_ONCE = 4
 METADATA: Final = (MetadataRequest(None), 5)
 VERSIONS: Final = (ApiVersionsRequest("logins", "1.0"), 3)
 HANDSHAKE: Final = (SaslHandshakeRequest("PLAIN"), 1)
@@ -56,7 +57,7 @@ ATTEMPTS: Final = (
 
 
 class LoginCrew(Crew):
-    """Tries one after another, where a seed draws "logins"."""
+    """Tries some now and then, where a seed draws "logins"."""
 
     def __init__(self, setting: CrewSetting) -> None:
         super().__init__(setting)
@@ -78,7 +79,8 @@ class LoginCrew(Crew):
             return
         brokers = self.world.cluster.brokers
         if brokers:
-            self._try(self._rng.choice(ATTEMPTS), self._rng.randrange(len(brokers)))
+            for attempt in self._rng.sample(ATTEMPTS, AT_ONCE):
+                self._try(attempt, self._rng.randrange(len(brokers)))
         self.world.at(EVERY_MS, self._act)
 
     def _try(self, attempt: Attempt, at: int) -> None:

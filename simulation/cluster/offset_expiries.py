@@ -37,11 +37,14 @@ BEAT_MS = 80.0
 REPLICATED_MS = 400.0
 RETENTION_MS = RETENTION_MINUTES * 60_000
 FIRST, DUE, NOT_YET, READ = "expiring", "expiring-now", "expiring-later", "expiring-not"
+EXACT = "expiring-exactly"
 MEMBER, GOES = "of-the-expiries", "expiring-topic"
 
 
 class Emptied(NamedTuple):
-    """A classic group that nobody is in: until when its offsets stay, by its coordinator's time."""
+    """A group that nobody is in: until when its offsets stay, by its coordinator's wall time, or
+    by that of the simulation.
+    """
 
     broker: Broker
     shard: GroupShard
@@ -148,13 +151,33 @@ class OffsetExpiries:
         """Let so much time pass; offsets stay for as long as they must, and then go."""
         world = self._world
         until_ms = world.now_ms + passes_ms
+        exact = self._commit_in_a_round()
         # Whoever is in a group still leaves it.
         world.run_for(RETENTION_MS - 4 * RETENTION_CHECK_MS)
         emptied = [*self._emptied()]
         while world.now_ms < until_ms and emptied:
             world.run_for(RETENTION_CHECK_MS / 4)
             emptied = [one for one in emptied if self._stays(one)]
+        if exact is not None:
+            broker, shard, group_id, due_ms = exact
+            world.run_for(max(0.0, due_ms + REPLICATED_MS - world.now_ms))
+            if self._coordinator() == (broker, shard) and shard.offsets.of_group(group_id):
+                world.violate(f"{group_id}: its offset is there in the round in which it is due")
         world.run_for(max(0.0, until_ms - world.now_ms))
+
+    def _commit_in_a_round(self) -> Emptied | None:
+        """Commit when offsets are looked at: that is due in a round, to the millisecond."""
+        found = self._coordinator()
+        if found is None:
+            return None
+        broker, shard = found
+        task = broker.services.groups.service._expiry._tasks.get(shard)  # noqa: SLF001
+        if task is None:
+            return None
+        self._world.run_for(task.tick_ms - self._world.now_ms)
+        due_ms = int(self._world.now_ms) + RETENTION_MS
+        self._commit(broker, EXACT, -1)
+        return Emptied(broker, shard, EXACT, due_ms)
 
     def _emptied(self) -> Iterator[Emptied]:
         for broker, shard in shards_of(self._world):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 VERSION = 4
 NEW_COUNT = 3
 SMALLEST_HASH = "polygenelubricants"
-KEYS = (SMALLEST_HASH, *(f"key-{number}" for number in range(8)))
+KEYS = (SMALLEST_HASH, *(f"group-of-the-keys-{number}" for number in range(8)))
 SETTLES_MS = 60_000.0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.coordinator.runtime import InternalTopic
+from mockbroker.coordinator.runtime import InternalTopic, java_hash
 from simulation.cluster.simulation import ClusterRun, plan_of
 from simulation.cluster.whereabouts import KEYS, SMALLEST_HASH, WhereaboutsCrew, index_of
 
@@ -25,6 +25,7 @@ def test_keys_are_spread_as_in_java() -> None:
     assert index_of(SMALLEST_HASH, 7) == 0
     assert index_of("a", 50) == 97 % 50
     assert {index_of(key, 3) for key in KEYS} == {0, 1, 2}
+    assert any(java_hash(key) < 0 for key in KEYS[1:])
 
 
 def test_coordinators_are_where_they_must_be() -> None:
