@@ -167,20 +167,20 @@ def guard(auth: AuthHelper, request: DescribeTopicPartitionsRequest) -> object:
 def _of_named(
     auth: AuthHelper, request: DescribeTopicPartitionsRequest
 ) -> Generator[None, None, DescribeTopicPartitionsResponse]:
-    names = sorted({topic.name for topic in request.topics if topic.name})
-    denied = set((yield from in_slices(name for name in names if not _may_describe(auth, name))))
-    auth.tell_audit()
-    request.topics = [topic for topic in request.topics if topic.name not in denied]
-    # No topic named would mean all of them.
-    response = DescribeTopicPartitionsResponse(auth.ctx.throttle_time_ms)
-    if request.topics:
-        response = yield from _answer(auth.services, auth.ctx, request)
-        yield from _tell_operations(auth, response)
+    asked = {topic.name for topic in request.topics}
+    if _refuse(request, asked):
+        return (yield from _answer(auth.services, auth.ctx, request))
     start = request.cursor.topic_name if request.cursor is not None else ""
+    names = sorted(name for name in asked if name and name >= start)
+    denied = yield from in_slices(name for name in names if not _may_describe(auth, name))
+    auth.tell_audit()
+    hidden = set(denied)
+    visible = [name for name in names if name not in hidden]
+    response = yield from _page(auth.services, auth.ctx, request, visible)
+    yield from _tell_operations(auth, response)
     response.topics += [
         DescribeTopicPartitionsResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
         for name in denied
-        if name >= start
     ]
     return response
 

@@ -138,8 +138,12 @@ def guard(auth: AuthHelper, request: FindCoordinatorRequest) -> object | None:
         key for key in keys if auth.authorize(AclOperation.DESCRIBE, resource_type, key)
     ]
     known = set(request.coordinator_keys)
-    auth.append(
-        "coordinators",
-        [Coordinator(key, *_NO_NODE, error, "") for key in keys if key not in known],
-    )
+
+    def amend(response: FindCoordinatorResponse) -> None:
+        found = iter(response.coordinators)
+        response.coordinators = [
+            next(found) if key in known else Coordinator(key, *_NO_NODE, error, "") for key in keys
+        ]
+
+    auth.amend(amend)
     return None

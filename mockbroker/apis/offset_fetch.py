@@ -228,6 +228,7 @@ def guard(auth: AuthHelper, request: OffsetFetchRequest) -> object | None:
         if not auth.authorize_group(describe, one.group_id)
     ]
     refused_ids = {one.group_id for one in unauthorized}
+    places = {one.group_id: place for place, one in enumerate(request.groups)}
     request.groups = [one for one in request.groups if one.group_id not in refused_ids]
     hidden = {one.group_id: _take_topics_out(auth, one) for one in request.groups}
 
@@ -236,6 +237,7 @@ def guard(auth: AuthHelper, request: OffsetFetchRequest) -> object | None:
             if not group.error_code:
                 group.topics += hidden.get(group.group_id, [])
         response.groups += unauthorized
+        response.groups.sort(key=lambda group: places[group.group_id])
         _hide_topics(auth, response)
 
     auth.amend(amend)

@@ -8,6 +8,7 @@ import pytest
 
 from mockbroker.security.authorizer import STANDARD_AUTHORIZER
 from tests.clients.server import serving
+from tests.differential.acl_rule_steps import rule_steps
 from tests.differential.acl_steps import authorizer_steps
 from tests.differential.conftest import CONFIGS, OURS, kafka
 from tests.differential.normalise import Symbols, normalise
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tests.differential.steps import Step
     from tests.differential.trees import Tree
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 AUTHORIZED = (
     f"authorizer.class.name={STANDARD_AUTHORIZER}",
     "allow.everyone.if.no.acl.found=true",
@@ -29,7 +30,7 @@ AUTHORIZED = (
 
 
 def script() -> list[Step]:
-    return [*authorizer_steps(), *stranger_steps()]
+    return [*authorizer_steps(), *stranger_steps(), *rule_steps()]
 
 
 def answers(bootstrap: str) -> list[Tree]:

@@ -199,6 +199,10 @@ def test_operations_are_those_that_are_left() -> None:
     assert paged.topic_authorized_operations & bits(OP.WRITE, OP.READ) == bits(OP.READ)
 
 
+NONE = -(2**31)
+"""No authorized operations are told."""
+
+
 def test_hidden_topics_are_on_no_page() -> None:
     core = guarded_core()
     deny(core, TOPIC, "shut", OP.DESCRIBE)
@@ -209,7 +213,17 @@ def test_hidden_topics_are_on_no_page() -> None:
         [metadata.TopicRequest("open"), metadata.TopicRequest("shut")]
     )
     told = [(one.name, one.error_code) for one in core.client().call(both, 0, kind).topics]
-    assert sorted(told, key=str) == [("open", 0), ("shut", 29)]
+    assert told == [("open", 0), ("shut", 29)]
+    # A page may begin at a topic that is hidden; one that is not asked for is refused as ever.
+    for name, expected in (
+        ("shut", [("shut", 29, NONE)]),
+        ("p", [("open", 42, NONE), ("shut", 42, NONE)]),
+    ):
+        both.cursor = metadata.PageCursor(name, 0)
+        found = core.client().call(both, 0, kind).topics
+        assert [
+            (one.name, one.error_code, one.topic_authorized_operations) for one in found
+        ] == expected
     deny(core, TOPIC, "open", OP.DESCRIBE)
     assert core.client().call(asked, 0, kind).topics == []
 
@@ -311,10 +325,12 @@ def test_a_refused_member_is_told_no_protocol() -> None:
 def test_coordinators_are_told_of_the_groups_that_may_be_seen() -> None:
     core = guarded_core()
     deny(core, GROUP, "shut", OP.DESCRIBE)
-    asked = find_coordinator.FindCoordinatorRequest(coordinator_keys=["open", "shut"])
+    keys = ["open", "shut", "free", "open"]
+    asked = find_coordinator.FindCoordinatorRequest(coordinator_keys=keys)
     answer = core.client().call(asked, 4, find_coordinator.FindCoordinatorResponse)
     told = [(one.key, one.error_code, one.node_id >= 0) for one in answer.coordinators]
-    assert told == [("open", 0, True), ("shut", 30, False)]
+    found = ("open", 0, True)
+    assert told == [found, ("shut", 30, False), ("free", 0, True), found]
 
 
 def test_groups_are_listed_to_who_may_see_them_or_the_cluster() -> None:
@@ -403,8 +419,8 @@ def test_offsets_of_topics_by_name_are_answered_one_by_one() -> None:
     }
     assert told == expected
     named = [group_offsets.OffsetFetchRequestTopics(name, ZERO_UUID, [0]) for name in names]
-    groups = [group_offsets.OffsetFetchRequestGroup(name, topics=named) for name in ("g", "h")]
-    first, second = client.call(group_offsets.OffsetFetchRequest(groups=groups), 8, kind).groups
+    groups = [group_offsets.OffsetFetchRequestGroup(name, topics=named) for name in ("h", "g")]
+    second, first = client.call(group_offsets.OffsetFetchRequest(groups=groups), 8, kind).groups
     seen = {
         (topic.name, one.committed_offset, one.error_code)
         for topic in first.topics
