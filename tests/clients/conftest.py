@@ -1,7 +1,8 @@
 """The broker that the clients of this tier connect to: a server process, or one that runs.
 
 MOCKBROKER_TEST_BOOTSTRAP=HOST:PORT points the tier at a broker that is there already, such as an
-Apache Kafka: what a client test demands must hold there too.
+Apache Kafka: what a client test demands must hold there too. With MOCKBROKER_TEST_SECURITY they log
+in, see `login`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.clients import login
 from tests.clients.recipes import Recipes, serving_recipes
 from tests.clients.secured import SECURITIES, Secured, serving_secured
 from tests.clients.server import serving
@@ -22,6 +24,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mockbroker.testing.remote.broker import RemoteBroker
+
+
+if login.SECURITY:
+    login.let_clients_log_in()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With MOCKBROKER_TEST_SECURITY those tests alone that it means: see `login`."""
+    if login.SECURITY:
+        kept = [item for item in items if login.wants_login(item)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -1,21 +1,26 @@
 """The scenario with kafka-python, as a program: releases 2.0.2 and 3 cannot share a process.
 
 Usage: python -m tests.clients.kafka_python_program BOOTSTRAP TOPIC COMPRESSION API_VERSION
-COMPRESSION is none, gzip, snappy, lz4 or zstd; API_VERSION is auto or, say, 0.10.1. Ends with
+COMPRESSION is none, gzip, snappy, lz4 or zstd; API_VERSION is auto or, say, 0.10.1. What it is
+configured with beside may be in a file, which MOCKBROKER_TEST_CLIENT_CONFIG names. Ends with
 status 0 when the workload came through whole; prints kafka-python's version.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.clients.workload import (
     HEARTBEAT_MS,
     MAX_POLL_RECORDS,
     PARTITIONS,
+    PROGRAM_CONFIG,
     Read,
     Sent,
     check,
@@ -122,6 +127,8 @@ def produce(topic: str, compression: str, connect: dict[str, Any], records: Sequ
 
 def main(bootstrap: str, topic: str, compression: str, api_version: str) -> None:
     connect: dict[str, Any] = {"bootstrap_servers": bootstrap}
+    if PROGRAM_CONFIG in os.environ:
+        connect = json.loads(Path(os.environ[PROGRAM_CONFIG]).read_text("utf-8"))
     if api_version != "auto":
         connect["api_version"] = tuple(int(part) for part in api_version.split("."))
     admin = KafkaAdminClient(**connect)

@@ -115,7 +115,9 @@ def recording(folder: Path) -> Iterator[tuple[str, Recorder]]:
     settings = [f"--set={name}={value}" for name, value in CONFIG.items()]
     advertised = f"PLAINTEXT://127.0.0.1:{recorder.port}"
     with serving(
-        folder, "--seed", str(SEED), "--advertised-listener", advertised, *settings
+        folder,
+        *("--seed", str(SEED), "--advertised-listener", advertised, *settings),
+        plain=True,
     ) as broker:
         thread = threading.Thread(target=recorder.run, args=(broker,), daemon=True)
         thread.start()

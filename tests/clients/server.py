@@ -6,9 +6,11 @@ import json
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.clients import login
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,10 +19,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str) -> Iterator[str]:
-    """The bootstrap address; the server's log and ready file are in `folder`."""
+def serving(folder: Path, *arguments: str, plain: bool = False) -> Iterator[str]:
+    """The bootstrap address; the server's log and ready file are in `folder`.
+
+    `plain`: its listener wants no login, whatever MOCKBROKER_TEST_SECURITY says.
+    """
     ready_file, log = folder / "ready.json", folder / "log"
-    command = [sys.executable, "-m", "mockbroker", "serve", "--port", "0"]
+    listener = [] if plain else login.options(arguments)
+    command = [sys.executable, "-m", "mockbroker", "serve", *(listener or ("--port", "0"))]
     with (
         log.open("wb") as log_file,
         subprocess.Popen(
@@ -37,7 +43,8 @@ def serving(folder: Path, *arguments: str) -> Iterator[str]:
             assert line, f"the server did not start:\n{log.read_text()}"
             ready = json.loads(ready_file.read_text())
             assert ready["pid"] == process.pid
-            yield ready["bootstrap"]
+            with login.known(ready) if listener else nullcontext():
+                yield ready["bootstrap"]
         finally:
             process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0, log.read_text()

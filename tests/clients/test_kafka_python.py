@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.login import environment
+
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,6 +23,7 @@ def test_a_group_reads_back_what_was_produced(
     ran = subprocess.run(
         [*program, server_process, topic, compression, "auto"],
         cwd=ROOT,
+        env=environment(server_process),
         capture_output=True,
         text=True,
         timeout=110,

@@ -34,6 +34,8 @@ POLL_S = 1.5
 HEARTBEAT_MS = 300
 # Read so many at a time, so that a departure falls between two batches of a partition.
 MAX_POLL_RECORDS = 200
+PROGRAM_CONFIG = "MOCKBROKER_TEST_CLIENT_CONFIG"
+"""The variable that names a file of what a program of kafka-python is configured with."""
 
 
 class Sent(NamedTuple):

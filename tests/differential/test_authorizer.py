@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.differential.steps import Step
     from tests.differential.trees import Tree
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 AUTHORIZED = (
     f"authorizer.class.name={STANDARD_AUTHORIZER}",
     "allow.everyone.if.no.acl.found=true",

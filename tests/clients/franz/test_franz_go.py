@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from tests.clients.filtered_topic import GIVEN, serving_filtered
+from tests.clients.login import told
 from tests.clients.open_transaction import Lines, check
 from tests.clients.recorded import check_answered_alike
 
@@ -46,7 +47,11 @@ def run(scenario: str, *args: str) -> Any:
     """What a scenario prints."""
     assert PROGRAM.exists(), "scripts/test go builds it"
     ran = subprocess.run(
-        [PROGRAM, scenario, *args], capture_output=True, text=True, timeout=90, check=False
+        [PROGRAM, scenario, *told("franz-go", *args)],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
     )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
@@ -103,7 +108,7 @@ def test_no_reader_goes_past_an_open_transaction(
         def follow() -> Lines:
             process = stack.enter_context(
                 subprocess.Popen(
-                    [PROGRAM, "follow", server_process, topic, "none"],
+                    [PROGRAM, *told("franz-go", "follow", server_process, topic, "none")],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     text=True,

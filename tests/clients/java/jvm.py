@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+from tests.clients.login import told_java
 from tests.support.jvm import ALLOWED_URLS
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Jvm:
         """Run a main method to its end."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        request = {"main": main, "args": args, "stdin": stdin}
+        request = {"main": main, "args": told_java(main, *args), "stdin": stdin}
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
@@ -92,7 +93,7 @@ def run_alone(main: str, *args: str) -> Ran:
 
 def command(main: str, *args: str) -> list[str]:
     """What runs a main method in a JVM of its own."""
-    return ["java", *JVM_OPTIONS, "-cp", class_path(), main, *args]
+    return ["java", *JVM_OPTIONS, "-cp", class_path(), main, *told_java(main, *args)]
 
 
 def start(main: str, *args: str, stdin: int | IO[str] | None = None) -> subprocess.Popen[str]:

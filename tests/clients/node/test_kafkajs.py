@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.clients.login import told
 from tests.clients.open_transaction import Lines, check
 from tests.clients.recorded import check_answered_alike
 
@@ -36,7 +37,7 @@ def node() -> str:
 
 
 def command(scenario: str, *args: str) -> list[str]:
-    return [node(), str(HERE / "scenarios.cjs"), scenario, *args]
+    return [node(), str(HERE / "scenarios.cjs"), scenario, *told("kafkajs", *args)]
 
 
 ENVIRONMENT = {**os.environ, "NODE_PATH": str(PACKAGES)}

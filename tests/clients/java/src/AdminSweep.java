@@ -91,8 +91,7 @@ public final class AdminSweep {
     }
 
     public static void main(String[] args) throws Exception {
-        Map<String, Object> config = Map.of("bootstrap.servers", args[0], "enable.metrics.push",
-            true);
+        Map<String, Object> config = Address.of(args[0], Map.of("enable.metrics.push", true));
         try (Admin admin = Admin.create(config)) {
             AdminSweep sweep = new AdminSweep(args[0], args[1], admin);
             sweep.topics();
@@ -206,7 +205,7 @@ public final class AdminSweep {
     private void records() {
         step("listOffsets", () -> {
             try (KafkaProducer<String, String> producer = new KafkaProducer<>(
-                    Map.of("bootstrap.servers", bootstrap), new StringSerializer(),
+                    Address.of(bootstrap, Map.of()), new StringSerializer(),
                         new StringSerializer())) {
                 for (int number = 0; number < 10; number++) {
                     producer.send(new ProducerRecord<>(topic, 0, 1_000L + number, "key", "value"))
@@ -233,8 +232,8 @@ public final class AdminSweep {
 
     private void groups() throws Exception {
         String group = topic + "-group";
-        Map<String, Object> config = new TreeMap<>(Map.of(
-            "bootstrap.servers", bootstrap, "group.id", group, "group.instance.id", "one",
+        Map<String, Object> config = Address.of(bootstrap, Map.of(
+            "group.id", group, "group.instance.id", "one",
             "auto.offset.reset", "earliest", "enable.auto.commit", false));
         try (KafkaConsumer<String, String> consumer =
                 new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer())) {
@@ -301,8 +300,7 @@ public final class AdminSweep {
 
     private void transactions() throws Exception {
         String name = topic + "-producer";
-        Map<String, Object> config = Map.of("bootstrap.servers", bootstrap, "transactional.id",
-            name);
+        Map<String, Object> config = Address.of(bootstrap, Map.of("transactional.id", name));
         try (KafkaProducer<String, String> producer =
                 new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
             producer.initTransactions();
@@ -337,8 +335,7 @@ public final class AdminSweep {
     /** What kafka-transactions.sh does about a hanging transaction: a marker for one partition. */
     private void abortAsAnAdministrator() throws Exception {
         String name = topic + "-hanging";
-        Map<String, Object> config = Map.of("bootstrap.servers", bootstrap, "transactional.id",
-            name);
+        Map<String, Object> config = Address.of(bootstrap, Map.of("transactional.id", name));
         try (KafkaProducer<String, String> producer =
                 new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
             producer.initTransactions();

@@ -10,15 +10,15 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 
 /**
  * Prints each record that a read_committed reader of partition 0 gets, as JSON, and "idle" once a
- * second brought none, until its process is killed. Usage: Follow BOOTSTRAP TOPIC
+ * second brought none, until its process is killed. Usage: Follow BOOTSTRAP|@PROPERTIES TOPIC
  */
 public final class Follow {
     private Follow() {
     }
 
     public static void main(String[] args) throws Exception {
-        Map<String, Object> config = Map.of(
-            "bootstrap.servers", args[0], "isolation.level", "read_committed", "fetch.max.wait.ms", 250);
+        Map<String, Object> config = Address.of(
+            args[0], Map.of("isolation.level", "read_committed", "fetch.max.wait.ms", 250));
         List<TopicPartition> partitions = List.of(new TopicPartition(args[1], 0));
         ObjectMapper json = new ObjectMapper();
         try (KafkaConsumer<String, String> consumer =

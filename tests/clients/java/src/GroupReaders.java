@@ -2,7 +2,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -34,7 +33,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * Three members of a group share a topic while it is filled; one of them leaves in the middle.
  *
  * Prints what the members committed, partition by partition, as one JSON object.
- * Usage: GroupReaders BOOTSTRAP TOPIC PARTITIONS RECORDS PROTOCOL
+ * Usage: GroupReaders BOOTSTRAP|@PROPERTIES TOPIC PARTITIONS RECORDS PROTOCOL
  */
 public final class GroupReaders {
     private static final int MEMBERS = 3;
@@ -93,8 +92,8 @@ public final class GroupReaders {
                 wait(1_000);
             }
         }
-        Map<String, Object> config = Map.of(
-            ProducerConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrap, ProducerConfig.LINGER_MS_CONFIG, 5);
+        Map<String, Object> config =
+            Address.of(bootstrap, Map.of(ProducerConfig.LINGER_MS_CONFIG, 5));
         try (KafkaProducer<String, String> producer =
                 new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
             for (int number = 0; number < records; number++) {
@@ -117,8 +116,7 @@ public final class GroupReaders {
     }
 
     private Map<String, Object> config(int member) {
-        Map<String, Object> config = new HashMap<>(Map.of(
-            ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrap,
+        Map<String, Object> config = Address.of(bootstrap, Map.of(
             ConsumerConfig.GROUP_ID_CONFIG, topic + "-" + protocol,
             ConsumerConfig.CLIENT_ID_CONFIG, "member-" + member,
             ConsumerConfig.GROUP_PROTOCOL_CONFIG, protocol,
