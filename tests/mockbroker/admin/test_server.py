@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import re
 import signal
 import sys
 from collections import Counter
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,3 +69,16 @@ async def test_who_looked_and_went_costs_clients_nothing() -> None:
 def ask(client: BlockingConnection, times: int) -> None:
     for _ in range(times):
         client.call(ApiVersionsRequest("live", "1"), 3, ApiVersionsResponse)
+
+
+def test_each_answer_tells_what_it_cost_and_when_it_was_made() -> None:
+    with MockBroker(admin_port=0) as broker:
+        connection = http.client.HTTPConnection(Api(broker).address, timeout=20)
+        connection.request("GET", "/v1/cluster")
+        headers = connection.getresponse().headers
+        connection.close()
+    told = re.fullmatch(r"cpu;dur=(\d+\.\d\d), total;dur=(\d+\.\d\d)", headers["Server-Timing"])
+    assert told is not None
+    assert 0 < float(told[1]) <= float(told[2]) + 1
+    assert parsedate_to_datetime(headers["Date"]).tzinfo is not None
+    assert len(headers.get_all("Date")) == 1

@@ -17,6 +17,7 @@ export const FILTERS = ["api", "client", "topic", "group", "transactional_id", "
 class JournalStore {
   constructor() {
     this.rows = [];
+    this.asked = false; // whether the broker has answered at all
     this.cursor = 0;
     this.first = 0; // of those that the broker still keeps
     this.everything = false;
@@ -94,6 +95,7 @@ class JournalStore {
   }
 
   take(page) {
+    this.asked = true;
     if (page.next_cursor < this.cursor) this.clear();
     if (this.cursor && page.first > this.cursor + 1) this.missed(page.first - this.cursor - 1);
     for (const row of page.rows) this.rows.push(row);

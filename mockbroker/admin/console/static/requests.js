@@ -107,7 +107,7 @@ export function Requests() {
             onFollow=${setFollow}
             idPrefix="request"
           />`
-        : html`<p class="empty">${shown.more ? "Looking …" : journal.cursor ? "No request fits these filters." : "No client has sent a request yet."}</p>`}
+        : html`<p class="empty">${shown.more || !journal.asked ? "Looking …" : journal.cursor ? "No request fits these filters." : "No client has sent a request yet."}</p>`}
     </div>
     ${opened && html`<${Detail} key=${opened.number} row=${opened} onClose=${() => alterQuery({ select: "" })} />`}
   </div>`;
