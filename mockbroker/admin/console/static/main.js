@@ -20,6 +20,11 @@ function App() {
   useEffect(() => {
     document.title = `${chosen ? chosen[1] : "?"}${rest.length ? ` ${rest[0]}` : ""} – mockbroker`;
   }, [view, rest[0]]);
+  // On a telephone the views are a row that goes on to the side.
+  useEffect(() => {
+    const here = document.querySelector("nav.views [aria-current=page]");
+    if (here) here.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [view, locked]);
   // A view is drawn when the address or what it asked for changes, not with each look at the cluster.
   const shown = useMemo(() => html`<${chosen ? chosen[2] : Unknown} key=${view} rest=${rest} query=${query} />`, [view, rest, query]);
   const needsToken = cluster.problem !== null && cluster.problem.status === 401;

@@ -120,6 +120,17 @@ def test_no_view_is_wider_than_its_window(tab: Tab, broker: MockBroker, width: i
         page = open_view(tab, broker, view)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
         assert page.evaluate("document.querySelector('main').scrollWidth") <= width, view
+        here: dict[str, float] = page.locator("nav.views [aria-current=page]").bounding_box() or {}
+        assert 0 <= here["x"] <= width - here["width"], view
+
+
+def test_on_a_telephone_no_text_is_a_column_of_letters(tab: Tab, broker: MockBroker) -> None:
+    tab.page.set_viewport_size({"width": 360, "height": 800})
+    for view in ("fetch", "config", "compatibility"):
+        page = open_view(tab, broker, view)
+        page.wait_for_selector("tbody tr")
+        highest = "Math.max(...[...document.querySelectorAll('tr')].map(row => row.offsetHeight))"
+        assert page.evaluate(highest) < 150, view
 
 
 def test_what_clients_send_is_text(tab: Tab, broker: MockBroker) -> None:
