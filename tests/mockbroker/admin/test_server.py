@@ -81,4 +81,4 @@ def test_each_answer_tells_what_it_cost_and_when_it_was_made() -> None:
     assert told is not None
     assert 0 < float(told[1]) <= float(told[2]) + 1
     assert parsedate_to_datetime(headers["Date"]).tzinfo is not None
-    assert len(headers.get_all("Date")) == 1
+    assert len(headers.get_all("Date", [])) == 1
