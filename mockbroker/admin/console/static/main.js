@@ -9,6 +9,7 @@ import { ms } from "./format.js";
 import { VIEWS } from "./views.js";
 
 const THEME_KEY = "mockbroker-theme";
+const ANALYSIS = "/v1/journal/page"; // another page of this broker
 const SHOWN = readOnly ? [["failure", "Failure", Failure], ...VIEWS] : VIEWS;
 
 function App() {
@@ -35,7 +36,7 @@ function App() {
     <header class="top">
       <span class="brand">mockbroker</span>
       <span class="where">${whereText(cluster)}</span>
-      ${hasPage(cluster) && html`<a class="analysis" href="/v1/journal/page" target="_blank" rel="noopener">Analysis of the journal</a>`}
+      ${hasPage(cluster) && html`<a class="analysis" href=${ANALYSIS} target="_blank" rel="noopener">Analysis of the journal</a>`}
       <${Theme} />
     </header>
     <nav class="views" aria-label="Views">
