@@ -20,10 +20,10 @@ from mockbroker_protocol.primitives import uuid_text
 from mockbroker_protocol.records.batch import iterate_batches
 from mockbroker_protocol.subjects import (
     errors_in,
+    named_topic,
     partition_index,
     partition_list,
     subjects_of,
-    topic_ref,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _fetch(request: FetchRequest, response: FetchResponse | None, topic_name: To
     asked: dict[Key, tuple[TopicRef, FetchRequestPartition]] = {}
     extension = _extension() if request.unknown_tags else None
     for topic in request.topics:
-        ref = topic_ref(topic)
+        ref = named_topic(topic)
         for partition in topic.partitions:
             asked[ref.name, ref.topic_id, partition.partition] = ref, partition
     answered = list(_answered(response))
@@ -137,7 +137,7 @@ def _answered(
     response: FetchResponse | None,
 ) -> Iterator[tuple[Key, TopicRef, FetchResponsePartition]]:
     for topic in () if response is None else response.responses:
-        ref = topic_ref(topic)
+        ref = named_topic(topic)
         for data in topic.partitions:
             yield (ref.name, ref.topic_id, data.partition_index), ref, data
 
@@ -208,13 +208,13 @@ def _produce(
     outcomes = {
         (ref.name, ref.topic_id, data.index): data
         for topic in (() if response is None else response.responses)
-        for ref in (topic_ref(topic),)
+        for ref in (named_topic(topic),)
         for data in topic.partition_responses
     }
     listed: list[Line] = []
     count = records = 0
     for topic in request.topic_data:
-        ref = topic_ref(topic)
+        ref = named_topic(topic)
         for asked in topic.partition_data:
             count += 1
             line = _batches(asked.records)
@@ -328,7 +328,7 @@ def _partitions(message: object | None) -> Iterator[tuple[TopicRef, object]]:
     for topic in _first_list(message, "topics"):
         field = partition_list(topic)
         for partition in () if field is None else getattr(topic, field):
-            yield topic_ref(topic), partition
+            yield named_topic(topic), partition
 
 
 def _transaction(request: object, response: object | None, ids: list[str]) -> Line:

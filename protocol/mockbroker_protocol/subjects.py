@@ -6,12 +6,15 @@ looks at messages from outside (journal, fault rules), never on the way of an or
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker_protocol.schema import ZERO_UUID, is_declared, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from mockbroker_protocol.schema import Schema
 
     SelectsTopic = Callable[[str | None, bytes | None], bool | None]
     """Whether a topic of this name, or of this id, is meant; None: nobody knows."""
@@ -105,6 +108,11 @@ def _topics(value: object) -> Iterator[TopicRef]:
             yield topic_ref(topic)
 
 
+def named_topic(topic: object) -> TopicRef:
+    """The same without the partitions that it names, which may be many."""
+    return TopicRef(*_named(topic), None)
+
+
 def topic_ref(topic: object) -> TopicRef:
     """The topic that a struct of a message stands for."""
     return TopicRef(*_named(topic), _partitions(topic))
@@ -184,15 +192,28 @@ def partition_index(partition: object) -> int:
 
 def errors_in(message: object) -> Iterator[int]:
     """The error codes in an answer, in document order, those that say 0 too."""
-    if not is_declared(type(message)):
-        return
-    nested: list[object] = []
-    for name in schema_of(type(message)).field_names:
+    if is_declared(type(message)):
+        found: list[int] = []
+        _add_errors(message, found)
+        yield from found
+
+
+def _add_errors(message: object, found: list[int]) -> None:
+    codes, others = _error_fields(schema_of(type(message)))
+    for name in codes:
+        code: object = getattr(message, name)
+        if isinstance(code, int):
+            found.append(code)
+    for name in others:
         value: object = getattr(message, name)
-        if name.endswith("error_code"):
-            if isinstance(value, int):
-                yield value
-        elif type(value) not in _PLAIN:
-            nested.extend(_structs(value))
-    for child in nested:
-        yield from errors_in(child)
+        if type(value) not in _PLAIN:
+            for child in _structs(value):
+                _add_errors(child, found)
+
+
+@cache
+def _error_fields(schema: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The fields of a class that are error codes, and the others."""
+    names = schema.field_names
+    codes = tuple(name for name in names if name.endswith("error_code"))
+    return codes, tuple(name for name in names if name not in codes)
