@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
-from mockbroker_protocol.fetch_codec import decode_fetch_request, decode_fetch_response
 from mockbroker_protocol.headers import decode_request_header, decode_response_header
 from mockbroker_protocol.messages.catalog import request_class, response_class
 from mockbroker_protocol.plan import decode
@@ -41,12 +40,8 @@ def decode_request(api_key: int, api_version: int, frame: Frame | None) -> objec
     if frame is None:
         return None
     position = decode_request_header(frame).body_pos
-    message: object
-    if api_key == ApiKey.FETCH:
-        message = decode_fetch_request(frame, position, api_version)
-    else:
-        message_class: type[object] = request_class(api_key)
-        message = decode(message_class, api_version, frame, position)[0]
+    message_class: type[object] = request_class(api_key)
+    message: object = decode(message_class, api_version, frame, position)[0]
     if api_key in _SECRETS:
         _hide(message)
     return message
@@ -69,14 +64,10 @@ def decode_response(api_key: int, api_version: int, chunks: list[Buffer] | None)
     if not chunks:
         return None
     frame = b"".join(chunks)[4:]
-    message: object
+    message_class: type[object] = response_class(api_key)
     try:
         position = decode_response_header(frame, api_key, api_version)[1]
-        if api_key == ApiKey.FETCH:
-            message = decode_fetch_response(frame, position, api_version)
-        else:
-            message_class: type[object] = response_class(api_key)
-            message = decode(message_class, api_version, frame, position)[0]
+        message: object = decode(message_class, api_version, frame, position)[0]
     except ProtocolError:
         return None
     if api_key in _SECRET_ANSWERS:

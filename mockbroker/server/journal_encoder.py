@@ -7,8 +7,7 @@ hands it the file, and from then on no more than packs what happened, in batches
 
 What it was handed is written also when the broker is killed: the process ends with its input.
 Between the two are bytes of `marshal`, of this Python for this Python, each message with its length
-before it: the state of the files first, then batches of `Item`. An item is packed when it happens,
-and a batch is its items one after another: as they are packed none refers to another.
+before it: the state of the files first, then batches of `Item`.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from mockbroker.journal.request import RequestServed
 from mockbroker.server.journal_lines import LineFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from mockbroker.journal.details import TopicName
     from mockbroker_protocol.frames import Frame
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 NICENESS: Final = 5
 """The broker and its clients come first, where there are fewer processors than they all want."""
 LENGTH_BYTES: Final = 4
-_WITHOUT_REFERENCES: Final = 2
-"""The version of `marshal` in which nothing refers to what was packed before it."""
 _NAME: Final = "name"
 _LINE: Final = "line"
 _REQUEST: Final = "request"
@@ -68,7 +65,7 @@ _LATER_FIELDS: Final = (
     "fault",
     "service_ms",
 )
-_values_of: Final = attrgetter(*_KEY_FIELDS, *_LATER_FIELDS, "broker_id")
+_packed: Final = attrgetter(*_KEY_FIELDS, *_LATER_FIELDS, "broker_id")
 
 Item: TypeAlias = tuple[int, float, int, int, str, object]
 """Number, time, wall time, how many were lost before it, what it is, and that."""
@@ -94,17 +91,8 @@ def request_item(
     place: tuple[int, float, int, int],
 ) -> Item:
     """A request, undecoded; its place is number, time, wall time, and how many were lost."""
-    return (*place, _REQUEST, (_values_of(served), frame, chunks and b"".join(chunks)))
-
-
-def packed(item: Item) -> bytes:
-    """Its bytes in a batch."""
-    return marshal.dumps(cast("Any", item), _WITHOUT_REFERENCES)
-
-
-def batch_of(pieces: Sequence[bytes]) -> bytes:
-    """Packed items as one message: what `marshal` makes of the list of the items."""
-    return b"".join((b"[", len(pieces).to_bytes(4, "little"), *pieces))
+    bytes_of = None if frame is None else bytes(frame)
+    return (*place, _REQUEST, (_packed(served), bytes_of, chunks and b"".join(chunks)))
 
 
 class EncoderProcess:
@@ -130,14 +118,13 @@ class EncoderProcess:
         )
         self._thread.start()
         state = (files.directory, files.run, files.facts, files.started_wall_ms, files.file_bytes)
-        first: Any = (state, files.number, files.written, dict(names))
-        self._put(marshal.dumps(first))
+        self._put((state, files.number, files.written, dict(names)))
 
-    def send(self, pieces: Sequence[bytes]) -> None:
-        """Hand on packed items. OSError: the process has ended, and why."""
+    def send(self, items: list[Item]) -> None:
+        """Hand on a batch. OSError: the process has ended, and why."""
         if self._problem is not None:
             raise self._problem
-        self._put(batch_of(pieces))
+        self._put(items)
 
     def stop(self) -> None:
         """Wait until all is written. OSError: it could not be."""
@@ -146,7 +133,8 @@ class EncoderProcess:
         if self._problem is not None:
             raise self._problem
 
-    def _put(self, data: bytes) -> None:
+    def _put(self, message: object) -> None:
+        data = marshal.dumps(cast("Any", message))
         self.bytes_in += len(data)
         self._messages.put(len(data).to_bytes(LENGTH_BYTES, "big") + data)
 

@@ -3,9 +3,8 @@
 `launch` starts a `JournalWriter` when a directory was given. The broker's thread does no more than
 append an event to a bounded queue; this thread decodes, writes, flushes twice a second and begins a
 new file when one is large (`journal_lines`). Where there is much to tell it has a process decode
-and write (`journal_encoder`), for good: a thread takes turns with the broker, which packs its
-requests itself then. What does not fit into the queue is left out, and a line says how much.
-docs/journal.md is the schema.
+and write (`journal_encoder`), for good: a thread takes turns with the broker. What does not fit
+into the queue is left out, and a line says how much. docs/journal.md is the schema.
 
 Invariants: `seq` grows by one an event, so what was left out is a gap; after `stop` everything that
 was taken is written and neither thread nor process is left. Where a file cannot be written, as on a
@@ -32,7 +31,6 @@ from mockbroker.server.journal_encoder import (
     Item,
     line_item,
     name_item,
-    packed,
     request_item,
 )
 
@@ -87,8 +85,7 @@ class JournalWriter:
         self._replay = replay
         self._queue_events = queue_events
         self._busy_events = busy_events
-        self._queue: deque[_Taken | bytes] = deque()
-        """What happened; requests are packed once a process makes their lines."""
+        self._queue: deque[_Taken] = deque()
         self._names: deque[Item] | None = None
         """What topics came and went, once the process wants to know."""
         self._encoder: EncoderProcess | None = None
@@ -149,20 +146,12 @@ class JournalWriter:
             return
         lost, self._lost = self._lost, 0
         clock = self._clock
-        now_ms, wall_ms = clock.now_ms, clock.wall_ms()
         size_bytes, frame, chunks = 0, None, None
         if isinstance(event, RequestServed):
-            frame, chunks = event.frame, event.chunks
-            if encoder is not None:
-                place = (self._seq, now_ms, wall_ms, lost)
-                piece = packed(request_item(event, frame, chunks, place))
-                self._bytes_in += len(piece)
-                queue.append(piece)
-                if length == self._wake_at:
-                    self._wake.set()
-                return
             size_bytes = event.request_bytes + event.response_bytes
+            frame, chunks = event.frame, event.chunks
         self._bytes_in += size_bytes
+        now_ms, wall_ms = clock.now_ms, clock.wall_ms()
         queue.append((self._seq, now_ms, wall_ms, lost, event, size_bytes, frame, chunks))
         if length == self._wake_at:
             self._wake.set()
@@ -208,9 +197,7 @@ class JournalWriter:
             self._hand_on(self._encoder)
             return
         while queue:
-            taken = queue.popleft()
-            assert not isinstance(taken, bytes)
-            seq, at_ms, wall_ms, lost, event, size_bytes, frame, chunks = taken
+            seq, at_ms, wall_ms, lost, event, size_bytes, frame, chunks = queue.popleft()
             if lost:
                 files.write(files.dropped(lost, seq - 1, at_ms))
             files.write(files.placed(self._line(event, frame, chunks), seq, at_ms, wall_ms))
@@ -242,19 +229,20 @@ class JournalWriter:
     def _hand_on(self, encoder: EncoderProcess) -> None:
         queue, names = self._queue, self._names
         while queue or names:
-            pieces: list[bytes] = []
+            items: list[Item] = []
             while names:
-                pieces.append(packed(names.popleft()))
+                items.append(names.popleft())
             size_bytes = 0
             for _ in range(min(len(queue), BATCH_EVENTS)):
-                taken = queue.popleft()
-                if isinstance(taken, bytes):
-                    size_bytes += len(taken)
-                    pieces.append(taken)
+                seq, at_ms, wall_ms, lost, event, size, frame, chunks = queue.popleft()
+                size_bytes += size
+                if isinstance(event, RequestServed):
+                    place = (seq, at_ms, wall_ms, lost)
+                    items.append(request_item(event, frame, chunks, place))
                 else:
-                    size_bytes += taken[5]
-                    pieces.append(packed(_item_of(taken)))
-            encoder.send(pieces)
+                    line = line_of(event, _nobody)
+                    items.append(line_item(line, seq, at_ms, wall_ms, lost))
+            encoder.send(items)
             self._bytes_out += size_bytes
 
     def _end(self) -> None:
@@ -264,19 +252,12 @@ class JournalWriter:
             if dropped is not None:
                 wall_ms = files.started_wall_ms + int(self._clock.now_ms)
                 at_ms = self._clock.now_ms
-                self._encoder.send([packed(line_item(dropped, self._seq, at_ms, wall_ms, 0))])
+                self._encoder.send([line_item(dropped, self._seq, at_ms, wall_ms, 0)])
             self._encoder.stop()
             return
         if dropped is not None:
             files.write(dropped)
         files.flush()
-
-
-def _item_of(taken: _Taken) -> Item:
-    seq, at_ms, wall_ms, lost, event, _, frame, chunks = taken
-    if isinstance(event, RequestServed):
-        return request_item(event, frame, chunks, (seq, at_ms, wall_ms, lost))
-    return line_item(line_of(event, _nobody), seq, at_ms, wall_ms, lost)
 
 
 def _nobody(_topic_id: bytes) -> None:

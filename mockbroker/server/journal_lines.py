@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FILE_BYTES: Final = 64 << 20
 WRITE_BYTES: Final = 64 << 10
-_encode: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class LineFiles:
@@ -88,7 +87,7 @@ class LineFiles:
         self._put(line)
 
     def _put(self, line: dict[str, object]) -> None:
-        data = _encode(line).encode() + b"\n"
+        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
         self._lines += data
         self.written += len(data)
         if len(self._lines) >= WRITE_BYTES:

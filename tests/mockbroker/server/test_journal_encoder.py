@@ -13,12 +13,10 @@ from mockbroker.journal import ClockChanged
 from mockbroker.journal.lines import line_of
 from mockbroker.metadata.topic_requests import NewTopic, TopicReference
 from mockbroker.server.journal_encoder import (
-    batch_of,
     encode,
     line_item,
     line_of_item,
     name_item,
-    packed,
     request_item,
 )
 from mockbroker.server.journal_files import JournalWriter
@@ -43,6 +41,10 @@ def poll(core: Core, client: CoreClient, topic: str) -> None:
     topic_id = core.cluster.metadata.topics[topic].id
     asked = [FetchRequestTopic("", topic_id, [FetchRequestPartition(0)])]
     client.call(FetchRequest(-1, 0, 1, 1000, topics=asked), 13, FetchResponse)
+
+
+def packed(message: Any) -> bytes:
+    return marshal.dumps(message)
 
 
 def nobody(_topic_id: bytes) -> None:
@@ -80,37 +82,18 @@ def test_what_was_let_go_has_no_bytes() -> None:
     assert line_of_item(item, nobody)["api"] == "Fetch"
 
 
-def test_a_batch_is_what_its_items_were() -> None:
-    core = Core(topics={"orders": 1})
-    poll(core, core.client("app"), "orders")
-    (served,) = core.cluster.journal.requests()
-    frame, line = bytearray(b"a frame"), line_of(ClockChanged("freeze", None, 1.0, True), nobody)
-    items = [
-        request_item(served, frame, [b"an ", memoryview(b"answer")], (1, 0.25, 1 << 41, 0)),
-        request_item(served, None, None, (2, 0.5, 1 << 41, 3)),
-        name_item(b"i" * 16, "orders"),
-        name_item(b"i" * 16, None),
-        line_item(line, 3, 2.5, 1_002, 0),
-    ]
-    whole = batch_of([packed(item) for item in items * 100])
-    expected = [(*item[:5], item[5]) for item in items * 100]
-    assert marshal.loads(whole) == expected
-    assert marshal.loads(batch_of([])) == []
-
-
 def test_a_broker_that_is_killed_leaves_what_was_handed_on(tmp_path: Path) -> None:
     first = files(tmp_path)
     first.begin()
     first.close()
     state = (first.directory, first.run, first.facts, first.started_wall_ms, first.file_bytes)
     line = line_of(ClockChanged("freeze", None, 1.0, True), nobody)
-    batches = [
+    batches: list[object] = [
+        (state, first.number, first.written, {}),
         [line_item(line, 1, 2.5, 1_002, 0), name_item(b"i" * 16, "t"), name_item(b"i" * 16, None)],
         [line_item(line, 4, 3.5, 1_003, 2)],
     ]
-    messages = [marshal.dumps((state, first.number, first.written, {}))]
-    messages += [batch_of([packed(item) for item in items]) for items in batches]
-    sent = b"".join(len(message).to_bytes(4, "big") + message for message in messages)
+    sent = b"".join(len(packed(one)).to_bytes(4, "big") + packed(one) for one in batches)
     encode(io.BytesIO(sent + b"\0\0\1\0 in the middle of one"))
     told = [(line["kind"], line["seq"]) for line in lines_in(tmp_path)]
     assert told == [("run", 0), ("clock", 1), ("dropped", 3), ("clock", 4)]
