@@ -2,7 +2,8 @@
 
 It names one of `SECURITIES`. What `serving` starts has that listener alone then, and its clients
 are given what they need beside the address: those of this process when they are made, programs by
-a file in the address's place. Tests whose brokers have listeners of their own are left out: `wants_login`.
+a file in the address's place. Tests whose brokers have listeners of their own are left out:
+`wants_login`.
 """
 
 from __future__ import annotations
