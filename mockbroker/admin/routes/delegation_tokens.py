@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.metadata.delegation_tokens import DelegationToken
 
-router = APIRouter(tags=["delegation tokens"])
+router = APIRouter(tags=["tokens"])
 
 User = Annotated[str, Field(min_length=1, max_length=32_767)]
 TokenId = Annotated[str, Path(max_length=64, description="Id of a delegation token")]
