@@ -35,3 +35,19 @@ def test_every_row_has_its_own_names() -> None:
     figures = [figure for row in ROWS for figure in row.figures]
     assert len(set(names)) == len(names)
     assert len(set(figures)) == len(figures)
+
+
+def test_what_is_not_a_peer_is_compared_with_what_it_changes() -> None:
+    row = Row("row", {"requests, /s": "higher"}, lambda _peer, _tag: {})
+    samples = {
+        ("requests, /s", name): [rate]
+        for name, rate in (
+            ("compiled", 100.0),
+            ("journal", 80.0),
+            ("spin", 300.0),
+            ("kfake", 200.0),
+        )
+    }
+    head, _, line, _ = table(["compiled", "journal", "spin", "kfake"], [row], samples).splitlines()
+    assert head.endswith("| compiled to kfake | journal to compiled | spin to kfake |")
+    assert line.endswith("| 0.50 | 0.80 | 1.50 |")
