@@ -19,9 +19,9 @@ from mockbroker_protocol.records.record_codec import scan_records
 if TYPE_CHECKING:
     from mockbroker.log.results import Buffer
 
-SMALL_BATCH_BYTES: Final = 189
+SMALL_BATCH_BYTES = 189
 """Smaller batches, header and all, are walked record by record: it costs no more."""
-_SMALL_RECORDS_BYTES: Final = SMALL_BATCH_BYTES - 61
+_SMALL_RECORDS_BYTES = SMALL_BATCH_BYTES - 61
 _FIRST_STRIDES: Final = 16
 _MOST_STRIDES: Final = 4096
 _RECORDS_BETWEEN_GUESSES: Final = 32

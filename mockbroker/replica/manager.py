@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 VALID_ACKS: Final = (-1, 0, 1)
 NO_LEADER_EPOCH: Final = -1
-MANY_PARKED: Final = 64
+MANY_PARKED = 64
 """Fetches that one append may wake in the turn of who appended; more are woken in later turns."""
 
 
