@@ -7,8 +7,10 @@ level that has it, and nothing else is told.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.config.principal_rules import PrincipalRules
 from mockbroker.config.registry import BROKER, GROUP, TOPIC
 from mockbroker.config.rows import ConfigSource
 from mockbroker.metadata.acls import Acl
@@ -32,6 +34,7 @@ from mockbroker_protocol.messages.quotas import (
 from simulation.cluster.acl_rules import ANY, LITERAL, MATCH, PREFIXED, acl_fits
 from simulation.cluster.admin_changes import ENTITIES, GUARDED
 from simulation.cluster.metadata_inquiries import BAD_NAME, NOBODY
+from simulation.expressions import draw_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -258,6 +261,16 @@ def acls(asker: Asker) -> None:
     asker.expect("ACLs", told, {acl for acl in there if acl_fits(acl, asked)})
 
 
+def names_of_certificates(asker: Asker) -> None:
+    """`ssl.principal.mapping.rules` of a listener: the first rule that matches makes the name."""
+    drawn, name = draw_expression(asker.rng), asker.rng.choice((*asker.plan.topics, NOBODY))
+    rules = PrincipalRules(f"RULE:^CN=([a-z]+),(?:{drawn.text})$/$1/U,RULE:^.*=x$/x/,DEFAULT")
+    subject = f"CN=alice,{name}"
+    fits = re.fullmatch(f"CN=([a-z]+),(?:{drawn.python})", subject, re.ASCII)
+    told = rules.name_of(subject)
+    asker.expect(f"{subject} by {drawn.text}", told, "ALICE" if fits else subject)
+
+
 CONFIG_INQUIRIES: Final[tuple[Callable[[Asker], None], ...]] = (
     topic_configs,
     broker_configs,
@@ -267,4 +280,5 @@ CONFIG_INQUIRIES: Final[tuple[Callable[[Asker], None], ...]] = (
     quotas,
     bad_quota_filters,
     acls,
+    names_of_certificates,
 )

@@ -6,12 +6,19 @@ coordinators and logs hold.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.coop import tags
 from mockbroker.coordinator.runtime import partition_for
 from mockbroker.metadata.authorized_operations import GROUP_OPERATIONS, NOT_ASKED
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.cooperation import (
+    DescribeIndividualCommitsRequest,
+    DescribeIndividualCommitsRequestTopic,
+    DescribeIndividualCommitsResponse,
+)
 from mockbroker_protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -34,6 +41,7 @@ from mockbroker_protocol.messages.transaction_admin import (
     TopicRequest,
 )
 from simulation.cluster.metadata_inquiries import BAD_NAME, NOBODY
+from simulation.cluster.plan import SHARED
 from simulation.expressions import draw_any_expression
 
 if TYPE_CHECKING:
@@ -222,10 +230,46 @@ def _describe_group(asker: Asker, group_id: str, kind: str, state: str) -> None:
         asker.expect("operations", one.authorized_operations, operations)
 
 
+def shared_partitions(asker: Asker) -> None:
+    """DescribeIndividualCommits: what is done beyond the stable offset, and what is handed out."""
+    services, rng = asker.services, asker.rng
+    if services.extension is None:
+        return
+    topics = [
+        DescribeIndividualCommitsRequestTopic(SHARED, [0, 9]),
+        DescribeIndividualCommitsRequestTopic(NOBODY, [0]),
+    ]
+    group_id = rng.choice(("sharing0", "sharing1", "g0"))
+    asks_all = rng.random() < 0.5
+    request = DescribeIndividualCommitsRequest(group_id, None if asks_all else topics)
+    answer = asker.inquire(request, 0, DescribeIndividualCommitsResponse)
+    if answer.error_code:
+        asker.expect("the error", answer.error_code in NOWHERE, True)
+        return
+    told = {(of.name, one.partition_index): one for of in answer.topics for one in of.partitions}
+    if not asks_all:
+        parts = {(SHARED, 0), (SHARED, 9), (NOBODY, 0)}
+        asker.expect("partitions", set(told), parts)
+        errors = [told[part].error_code for part in ((SHARED, 9), (NOBODY, 0))]
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        asker.expect("errors", errors, [unknown, unknown])
+    for one in told.values():
+        ranges = [(*at,) for at in tags.unpack_ranges(one.committed_ranges)]
+        ends = [one.stable_offset - 1, *(end for _, end in ranges)]
+        in_order = all(end < first - 1 for end, (first, _) in zip(ends, ranges, strict=False))
+        asker.expect(f"{ranges} beyond {one.stable_offset} in order", in_order, True)
+        most = ends[-1] if ranges else max(one.stable_offset - 1, -1)
+        asker.expect("what is committed at most", one.max_committed_offset, most)
+        leases = sorted((lease.first_offset, lease.last_offset) for lease in one.leases)
+        apart = all(end < first for (_, end), (first, _) in pairwise(leases))
+        asker.expect(f"{leases} apart", apart, True)
+
+
 COORDINATOR_INQUIRIES: Final[tuple[Callable[[Asker], None], ...]] = (
     list_transactions,
     describe_transactions,
     describe_producers,
     find_coordinators,
     groups,
+    shared_partitions,
 )

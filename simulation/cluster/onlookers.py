@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.journal.dissection import dissect_request, dissect_response
+from mockbroker.journal.lines import line_of
 from mockbroker.state import (
     fetching,
     record_search,
@@ -26,6 +28,7 @@ from mockbroker.state import (
 from mockbroker.state.reading import TopicReader
 from mockbroker_protocol.api_keys import ApiKey
 from simulation.cluster.crews import Crew
+from simulation.cluster.watchers import wrong_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -218,6 +221,12 @@ class OnlookerCrew(Crew):
         since = journal.cursor() - LATEST
         for _, served in self._latest():
             line = request_lines.summary(served, journal)
+            wrong = wrong_in(served, line_of(served, journal.topic_name))
+            if wrong is not None:
+                self.world.violate(f"the journal tells {wrong} of {served}")
+            for part in (dissect_request(served), dissect_response(served)):
+                if part is not None and (part.problem or not part.fields):
+                    self.world.violate(f"the bytes of {served} are told as {part.problem}")
             if f" {served.api_name} v{served.api_version}" not in line:
                 self.world.violate(f"{served} is told as {line}")
         lines = request_lines.tail(journal, since, LINES)

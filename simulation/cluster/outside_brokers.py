@@ -37,9 +37,27 @@ from mockbroker_protocol.messages.quorum import (
     RemoveRaftVoterResponse,
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
+    UnregisterControllerRequest,
+    UnregisterControllerResponse,
     VoterListener,
 )
+from mockbroker_protocol.messages.raft import (
+    FetchSnapshotRequest,
+    FetchSnapshotRequestPartitionSnapshot,
+    FetchSnapshotRequestTopicSnapshot,
+    FetchSnapshotResponse,
+)
+from mockbroker_protocol.messages.scram import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+    UserName,
+)
 from simulation.clients import ask_at_once
+from simulation.cluster.metadata_image import MetadataImage
 from simulation.cluster.plan import SESSION_TIMEOUT_MS
 
 if TYPE_CHECKING:
@@ -53,6 +71,7 @@ LOG: Final = "__cluster_metadata"
 NODE_ID: Final = 77
 NOBODY: Final = 78
 REGISTRATION, HEARTBEAT, ALTER_PARTITION = (1, 2, 3, 4), (0, 1), (2, 3)
+SHA_256: Final = 1
 WITH_EPOCHS: Final = 3
 EVERY_LEVEL: Final = (0, 1_000)
 
@@ -109,6 +128,8 @@ class OutsideBroker:
         self._catch_up()
         self._shut_down()
         self._change_voters()
+        self._read_a_snapshot()
+        self._change_users()
         self._unregister()
 
     def _request(self, node_id: int = NODE_ID) -> BrokerRegistrationRequest:
@@ -246,6 +267,59 @@ class OutsideBroker:
         described = self._ask(question, 2, DescribeQuorumResponse).topics[0].partitions[0]
         self._expect("the voters", [one.replica_id for one in described.current_voters], [leader])
         self._expect("what is committed", described.high_watermark, self._quorum.high_watermark)
+
+        for controller, wanted in (
+            (leader, ErrorCode.INVALID_REQUEST),
+            (NOBODY, ErrorCode.CONTROLLER_ID_NOT_REGISTERED),
+        ):
+            gone = UnregisterControllerRequest(controller)
+            told = self._ask(gone, 0, UnregisterControllerResponse).error_code
+            self._expect(f"unregistering controller {controller}", told, wanted)
+
+    def _read_a_snapshot(self) -> None:
+        """There is none (KIP-630)."""
+        epoch = self._quorum.epoch
+        for name, at_epoch, wanted in (
+            (LOG, epoch, ErrorCode.SNAPSHOT_NOT_FOUND),
+            (LOG, epoch - 1, ErrorCode.FENCED_LEADER_EPOCH),
+            ("t0", epoch, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ):
+            asked = FetchSnapshotRequestPartitionSnapshot(0, at_epoch)
+            request = FetchSnapshotRequest(
+                replica_id=NODE_ID, topics=[FetchSnapshotRequestTopicSnapshot(name, [asked])]
+            )
+            version = self._rng.randrange(2)
+            told = self._ask(request, version, FetchSnapshotResponse).topics[0].partitions[0]
+            self._expect("the error of a snapshot", told.error_code, wanted)
+
+    def _change_users(self) -> None:
+        """Credentials of SCRAM come and go, in the metadata log too."""
+        made = ScramCredentialUpsertion("of-outside", SHA_256, 4096, self._id(), self._id())
+        set_one = AlterUserScramCredentialsRequest(upsertions=[made])
+        remove = AlterUserScramCredentialsRequest([ScramCredentialDeletion("of-outside", SHA_256)])
+        unknown = ErrorCode.RESOURCE_NOT_FOUND
+        for change, error, there in (
+            (set_one, ErrorCode.NONE, [(SHA_256, 4096)]),
+            (remove, ErrorCode.NONE, []),
+            (remove, unknown, []),
+        ):
+            answer = self._ask(change, 0, AlterUserScramCredentialsResponse)
+            told = [one.error_code for one in answer.results]
+            self._expect("the error of a user's change", told, [error])
+            broker = self._world.cluster.brokers[0]
+            ask = DescribeUserScramCredentialsRequest([UserName("of-outside")])
+            described = ask_at_once(self._world, broker, ask, 0)
+            assert isinstance(described, DescribeUserScramCredentialsResponse)
+            infos = [
+                (info.mechanism, info.iterations)
+                for one in described.results
+                for info in one.credential_infos
+            ]
+            self._expect("the user's credentials", infos, there)
+            image = MetadataImage()
+            image.take_batches(b"".join(map(bytes, self._quorum.log.read_uncommitted(0, 1 << 30))))
+            is_there = ("of-outside", SHA_256) in image.scram
+            self._expect("the user in the metadata log", is_there, bool(there))
 
     def _unregister(self) -> None:
         answer = self._ask(UnregisterBrokerRequest(NODE_ID), 0, UnregisterBrokerResponse)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.apis import describe_client_quotas, describe_configs
+from mockbroker.config.principal_rules import PrincipalRules
 from mockbroker.metadata.acls import Acl, AclFilter
 from mockbroker.metadata.changes import AclsChanged, ClientQuotasChanged, ConfigsChanged
 from simulation.cluster import config_inquiries as inquiries
@@ -80,3 +81,9 @@ def test_quotas_and_acls_that_are_not_told_are_noticed(monkeypatch: pytest.Monke
     assert "quotas is {}, not" in asked(inquirer, inquiries.quotas)[0]
     monkeypatch.setattr(AclFilter, "matches", lambda *_: False)
     assert "ACLs is set(), not" in asked(inquirer, inquiries.acls)[-1]
+
+
+def test_a_name_that_no_rule_made_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PrincipalRules, "name_of", lambda *_: "CN=eve")
+    told = asked(inquirer_of(configured()), inquiries.names_of_certificates)
+    assert "is CN=eve, not CN=alice," in told[0]

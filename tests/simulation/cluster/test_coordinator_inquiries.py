@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.apis import describe_producers, find_coordinator
+from mockbroker.coop.extension import Cooperation
+from mockbroker.coordinator.group.shared import Lease, Sharing
 from mockbroker.coordinator.txn.service import TransactionCoordinatorService
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transaction_admin import ListTransactionsResponse
@@ -79,3 +81,24 @@ def test_producers_and_coordinators_that_are_not_told_are_noticed(
     nowhere = ErrorCode.COORDINATOR_NOT_AVAILABLE, (-1, "", -1)
     monkeypatch.setattr(find_coordinator, "_find", lambda *_: nowhere)
     assert "coordinators is" in asked(inquirer_of(run), inquiries.find_coordinators)[0]
+
+
+def test_what_is_shared_is_told_and_what_is_told_otherwise_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = plan_of(3)
+    plan.on = {kind: kind in ("coop", "inquiries") for kind in plan.on}
+    plan.unclean, plan.active_ms = False, 1_000.0
+    run = ClusterRun(3, plan)
+    run.live()
+    assert not run.world.violations
+    inquirer = inquirer_of(run)
+    assert not asked(inquirer, inquiries.shared_partitions)
+    leases = [Lease(6, 9, "a", 1, 0.0), Lease(9, 9, "b", 1, 0.0)]
+    one = Sharing(3, [(2, 5)], [], {}, None, leases, [], [])
+    parts = [("s0", 0), ("s0", 9), ("a9", 0)]
+    told = lambda *_: iter([(part, one) for part in parts])  # noqa: E731
+    monkeypatch.setattr(Cooperation, "told", told)
+    wrong = " ".join(asked(inquirer, inquiries.shared_partitions))
+    assert "[(2, 5)] beyond 3 in order is False" in wrong
+    assert "[(6, 9), (9, 9)] apart is False" in wrong
