@@ -70,8 +70,12 @@ class ImpostorCrew(Crew):
         self.world.finish_work()  # what is to be refused follows from all that was asked before
         brokers = self.world.cluster.brokers
         if brokers:
-            broker = self._rng.choice(brokers)
-            self._ask_some(broker, self._rng.choice(self._kinds)(broker))
+            kind = self._rng.choice(self._kinds)
+            for broker in self._rng.sample(brokers, len(brokers)):  # one that has something to say
+                refusals = kind(broker)
+                if refusals:
+                    self._ask_some(broker, refusals)
+                    break
             self._propose()
             for ahead in filter(_is_ahead, brokers):
                 self._ask_some(ahead, self._of_what_is_told(ahead))
