@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from tests.clients.login import SECURITY
+
 if TYPE_CHECKING:
     from tests.clients.java.conftest import Tool
     from tests.clients.java.jvm import Jvm
@@ -19,7 +21,10 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 
 UNSUPPORTED = "UnsupportedVersionException"
 NO_SECURITY = "SecurityDisabledException"
-NO_TOKENS = "UnsupportedByAuthenticationException"
+# Who has logged in may ask; there is no secret key.
+NO_TOKENS = (
+    "DelegationTokenDisabledException" if SECURITY else "UnsupportedByAuthenticationException"
+)
 
 
 class Call(NamedTuple):

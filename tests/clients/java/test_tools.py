@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.clients.login import SECURITY
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -265,6 +267,7 @@ def read_internal(tool: Tool, topic: str, formatter: str, about: str) -> list[di
 # -- transactions --------------------------------------------------------------------------
 
 
+@pytest.mark.skipif(bool(SECURITY), reason="TransactionalMessageCopier takes no file of configs")
 def test_transactions(tool: Tool, topic: str, filled: str) -> None:
     target, name = f"{topic}-copy", f"{topic}-copier"
     tool("TopicCommand", "--create", "--topic", target, "--partitions", "1")
