@@ -22,9 +22,11 @@ import statistics
 import sys
 from collections import defaultdict
 from functools import partial
+from http.client import HTTPConnection
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from tests.support.console_world import Load, world
 
@@ -41,6 +43,7 @@ VIEWS: Final = (
 )  # fmt: skip
 SAMPLE_S: Final = 20.0
 PACED_REQUESTS: Final = 20_000
+ASKED: Final = 300
 SETTLE_MS: Final = 2000
 """What who begins to look asks for at once is over."""
 OBSERVE: Final = """
@@ -238,15 +241,27 @@ def cost(page: Page, broker: RemoteBroker, load: Load, rounds: int) -> Iterator[
     """Processor time of the broker for the same requests, with a page that looks on and without.
 
     A pair has both, every other one in turn first: what the machine does by and by falls on both.
+    What the answers to the page tell, and what each costs beside that, is told as a share of all
+    that the broker worked meanwhile, which no other process has a part in.
     """
     pid = broker_pid(broker)
+    untold = untold_ms(broker, pid)
+    print(f"an answer costs {untold:.2f} ms beside what it tells", file=sys.stderr)
     load.hurry = True
+    told: list[float] = []
+    page.on("response", lambda found: told.append(_told_ms(found.headers) + untold))
+    told_ms = busy_ms = 0.0
     taken: dict[bool, list[float]] = {True: [], False: []}
     for n in range(rounds):
         for looks_on in (True, False) if n % 2 else (False, True):
             page.goto(f"{broker.admin_url}/#/requests" if looks_on else "about:blank")
             page.wait_for_timeout(SETTLE_MS)
+            told.clear()
+            began = _cpu_s(pid)
             taken[looks_on].append(cpu_of(page, pid, load))
+            if looks_on:
+                told_ms += sum(told)
+                busy_ms += (_cpu_s(pid) - began) * 1000
             says = f"{'with' if looks_on else 'without'}: {taken[looks_on][-1] * 1e6:.1f} us"
             print(says, file=sys.stderr)
     more = sorted(
@@ -265,6 +280,26 @@ def cost(page: Page, broker: RemoteBroker, load: Load, rounds: int) -> Iterator[
     figures = " | ".join(f"{statistics.median(taken[one]) * 1e6:.1f}" for one in (True, False))
     middle = statistics.median(more)
     yield f"| {rounds} pairs | {figures} | {middle:.1f} % | {low:.1f} to {high:.1f} % |"
+    yield f"\nAnswers to the page: {told_ms / busy_ms * 100:.1f} % of the broker's work."
+
+
+def untold_ms(broker: RemoteBroker, pid: int) -> float:
+    """What an answer costs the broker's process beside what it tells: to read, to write."""
+    told, began = 0.0, _cpu_s(pid)
+    connection = HTTPConnection(urlsplit(str(broker.admin_url)).netloc, timeout=60)
+    for _ in range(ASKED):
+        connection.request("GET", "/v1/journal/rows?since=1000000000&limit=1")
+        with connection.getresponse() as answer:
+            answer.read()
+        told += _told_ms(dict(answer.headers.items()))
+    connection.close()
+    return ((_cpu_s(pid) - began) * 1000 - told) / ASKED
+
+
+def _told_ms(headers: dict[str, str]) -> float:
+    """What an answer of the admin API cost the broker, as it says."""
+    found = {name.lower(): value for name, value in headers.items()}.get("server-timing", "")
+    return float(found.partition("cpu;dur=")[2].partition(",")[0] or 0)
 
 
 def median_within(ordered: list[float]) -> tuple[float, float]:
