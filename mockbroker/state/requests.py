@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from mockbroker.state.request_lines import error_names, summary, topic_names
-from mockbroker_protocol.api_keys import API_SPECS
+from mockbroker_protocol.api_keys import ALL_SPECS
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -158,8 +158,8 @@ def _error_code(name: str) -> int:
 
 
 def _api_key(api: str | int) -> int:
-    for key, spec in API_SPECS.items():
+    for key, spec in ALL_SPECS.items():
         if api in (spec.name, int(key)):
             return int(key)
-    names = ", ".join(spec.name for spec in API_SPECS.values())
+    names = ", ".join(spec.name for spec in ALL_SPECS.values())
     raise QueryError(f"api: {api!r} is unknown; allowed: a number or one of {names}")

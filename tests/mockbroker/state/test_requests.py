@@ -73,3 +73,8 @@ def test_a_query_says_what_it_wants() -> None:
         RequestQuery(api="Fecth")
     with pytest.raises(QueryError, match="error: 'NO_LEADER' is no error of Kafka; allowed: true"):
         RequestQuery(error="NO_LEADER")
+
+
+@pytest.mark.parametrize("api", ["DescribeIndividualCommits", 19701, "BrokerHeartbeat", 62])
+def test_requests_of_the_extension_and_of_controllers_are_asked_for_too(api: str | int) -> None:
+    assert str(RequestQuery(api=api)) == f"api={api!r}"
