@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 COMMIT_WITH_RETENTION, HEARTBEAT = 4, 1
 BEAT_MS = 80.0
 REPLICATED_MS = 400.0
+LEAVES_MS = 6_000.0
+"""Whoever is in a group still is out of it by then."""
 RETENTION_MS = RETENTION_MINUTES * 60_000
 FIRST, DUE, NOT_YET, READ = "expiring", "expiring-now", "expiring-later", "expiring-not"
 EXACT = "expiring-exactly"
@@ -152,9 +154,11 @@ class OffsetExpiries:
         world = self._world
         until_ms = world.now_ms + passes_ms
         exact = self._commit_in_a_round()
-        # Whoever is in a group still leaves it.
-        world.run_for(RETENTION_MS - 4 * RETENTION_CHECK_MS)
+        world.run_for(LEAVES_MS)
         emptied = [*self._emptied()]
+        ends_ms = (one.until_ms - one.broker.services.clock.epoch_ms for one in emptied)
+        first_ms = min(ends_ms, default=0) - 4 * RETENTION_CHECK_MS
+        world.run_for(max(0.0, first_ms - world.now_ms))
         while world.now_ms < until_ms and emptied:
             world.run_for(RETENTION_CHECK_MS / 4)
             emptied = [one for one in emptied if self._stays(one)]
