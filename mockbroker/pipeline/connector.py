@@ -26,7 +26,8 @@ JARS_VARIABLE: Final = "MOCKBROKER_SPARK_JARS"
 PACKAGES_CONF: Final = "spark.jars.packages"
 WAYS: Final = (
     "where there is a network: mockbroker pipeline jars --to DIR; then --jars DIR or"
-    f" {JARS_VARIABLE}=DIR; --conf spark.jars.repositories=URL names a mirror of Maven Central"
+    f" {JARS_VARIABLE}=DIR; --conf spark.jars.repositories=URL names a mirror of Maven Central,"
+    f" --conf {PACKAGES_CONF}=COORDINATES the connector of another release of this Spark"
 )
 _CLONE: Final = Path(__file__).resolve().parents[2]
 CONNECTOR: Final = "spark-sql-kafka-0-10_"

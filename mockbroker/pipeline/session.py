@@ -128,12 +128,10 @@ def conf_for(options: SessionOptions, *, submitted: bool) -> dict[str, str]:
         conf["spark.driver.extraJavaOptions"] = (
             f"-Dlog4j2.configurationFile={_LOG_CONFIG} {options.java}".rstrip()
         )
-        if not options.connector:
-            pass
-        elif options.resolve:
-            conf[PACKAGES_CONF] = packages()
-        elif CONNECTOR not in options.conf.get(PACKAGES_CONF, ""):
-            conf |= connector_conf(options.jars)
+        # Who names the connector, as of another release of the same Spark, is believed.
+        if options.connector and CONNECTOR not in options.conf.get(PACKAGES_CONF, ""):
+            found = {PACKAGES_CONF: packages()} if options.resolve else connector_conf(options.jars)
+            conf |= found
     elif options.master:
         conf["spark.master"] = options.master
     if conf.get("spark.master", "").startswith("local"):

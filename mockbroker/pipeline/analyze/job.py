@@ -22,7 +22,7 @@ from mockbroker.pipeline.analyze.headlines import HEADLINE_TABLES
 from mockbroker.pipeline.analyze.maker import LARGE_LINES, Maker
 from mockbroker.pipeline.analyze.overview import RUNS
 from mockbroker.pipeline.analyze.page import Facts, render
-from mockbroker.pipeline.analyze.table import Options, Table, shaped
+from mockbroker.pipeline.analyze.table import Options, Table, shaped, table_of
 from mockbroker.pipeline.analyze.tables import OF_CLIENTS, TABLES
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.summary import Summary
@@ -214,10 +214,6 @@ def corrupt_table(engine: Engine, growing: journals.Growing, facts: Facts) -> Ta
 
 def evidence(engine: Engine, wanted: pa.Table) -> pa.Table:
     """The journal lines of the first findings of each rule, as JSON of what was read."""
-    import pyarrow as pa
-
-    from mockbroker.pipeline.analyze.table import arrow_schema
-
     rows = wanted.to_pylist()
     places = {
         (row["side"], row["run"], seq): None
@@ -225,9 +221,8 @@ def evidence(engine: Engine, wanted: pa.Table) -> pa.Table:
         for seq in (row["before_seq"], row["seq"])
         if seq is not None
     }
-    schema = arrow_schema(EVIDENCE)
     if not places:
-        return schema.empty_table()
+        return table_of(EVIDENCE, [])
     numbers = ", ".join(str(seq) for seq in sorted({seq for _, _, seq in places}))
     found = engine.query(
         f"SELECT * FROM every WHERE kind IN ('request', 'session') AND seq IN ({numbers})"
@@ -244,7 +239,7 @@ def evidence(engine: Engine, wanted: pa.Table) -> pa.Table:
             if proof is not None:
                 kept = {name: row[name] for name in ("side", "rule", "finding", "run")}
                 proofs.append({**kept, "seq": seq, "journal": proof[0], "line": proof[1]})
-    return pa.Table.from_pylist(proofs, schema=schema)
+    return table_of(EVIDENCE, proofs)
 
 
 def _without_nulls(value: object) -> object:

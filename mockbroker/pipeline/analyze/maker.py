@@ -8,12 +8,13 @@ here is read back. What can have a row for each line stays on the engine when jo
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.pipeline.analyze.embedded import EmbeddedEngine
 from mockbroker.pipeline.analyze.engine import has_embedded
-from mockbroker.pipeline.analyze.table import arrow_schema, in_order, projection, shaped
+from mockbroker.pipeline.analyze.table import in_order, projection, shaped, table_of
 from mockbroker.pipeline.analyze.tables import PAGE_ROWS
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mockbroker.pipeline.analyze.engine import Engine
     from mockbroker.pipeline.analyze.table import Options, Table
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LARGE_LINES: Final = 400_000
 """From so many lines on, a table that can have a row a line is the engine's to write."""
 
@@ -59,7 +61,7 @@ class Maker:
         """One table, written if it is kept."""
         text = table.text(self.facts)
         if not text:
-            self.keep(table, arrow_schema(table).empty_table())
+            self.keep(table, table_of(table, []))
             return
         sql = self.options.fill(projection(table, text))
         if not table.of or any(name not in self.rows for name in table.of):
@@ -117,5 +119,20 @@ class Maker:
 
 
 def _named(rows: pa.Table, table: Table) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = rows.rename_columns([c.name for c in table.columns]).to_pylist()
-    return found
+    import pyarrow as pa
+
+    names = [column.name for column in table.columns]
+    times = [column.name for column in table.columns if column.type == "TIMESTAMP"]
+    plain = [
+        found.cast(pa.int64()) if column.type == "TIMESTAMP" else found
+        for column, found in zip(table.columns, rows.columns, strict=True)
+    ]
+    told: list[dict[str, Any]] = pa.table(plain, names=names).to_pylist()
+    # PyArrow would import pandas to make times of them.
+    for row in told if times else ():
+        row |= {name: _time(row[name]) for name in times}
+    return told
+
+
+def _time(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)

@@ -103,6 +103,13 @@ def test_the_users_settings_win_and_spark_submits_master_stays(
     assert "spark.sql.shuffle.partitions" not in submitted
 
 
+@pytest.mark.parametrize("resolve", [True, False])
+def test_a_connector_that_the_user_names_is_the_only_one(*, resolve: bool) -> None:
+    named = f"org.apache.spark:{CONNECTOR}2.13:4.1.1"
+    options = SessionOptions("t", conf={PACKAGES_CONF: named}, resolve=resolve)
+    assert conf_for(options, submitted=False)[PACKAGES_CONF] == named
+
+
 @pytest.mark.parametrize("remote", ["head:15002", "http://head:1", "sc://", "sc://h:x", "sc://h:0"])
 def test_what_is_no_address_of_a_connect_server_is_refused(remote: str) -> None:
     with pytest.raises(PipelineError, match="is not sc://HOST:PORT"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -71,3 +74,20 @@ def test_a_mistake_in_a_text_is_one_line(engine: EmbeddedEngine) -> None:
 def test_files_elsewhere_are_sparks(engine: EmbeddedEngine, tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="s3a://b/j: the embedded engine reads local files"):
         engine.read([Source("base", ["s3a://b/j"])], str(tmp_path))
+
+
+def test_pandas_is_not_imported_where_it_is(tmp_path: Path) -> None:
+    """It would take a fifth of a small analysis."""
+    (tmp_path / "pandas.py").write_text("raise RuntimeError('pandas was imported')\n")
+    file = hostile(tmp_path / "journal")
+    code = "import sys; from mockbroker.pipeline.command import run; sys.exit(run(sys.argv[1:]))"
+    words = ["analyze", str(file), "--out", str(tmp_path / "out"), "--engine", "embedded"]
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
