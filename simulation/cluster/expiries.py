@@ -10,16 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from mockbroker_protocol.records.batch import iterate_records
+from mockbroker_protocol.records.batch import iterate_records, parse_control_record
 from simulation.cluster.crews import Crew
 from simulation.cluster.forgotten_ids import check_forgotten_id
 from simulation.cluster.offset_expiries import RETENTION_MS, OffsetExpiries
 from simulation.cluster.plan import EXPIRATION_MS, EXPIRY_CHECK_MS
+from simulation.record_reader import ABORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mockbroker.log.unified_log import UnifiedLog
+    from mockbroker_protocol.records.record_codec import Record
     from simulation.cluster.crews import CrewSetting
 
 
@@ -74,13 +76,33 @@ class ExpiryCrew(Crew):
                         yield node, log
 
     def _last_states(self) -> dict[bytes, bool]:
-        """By key of the coordinators' logs: whether its last record is a tombstone."""
+        """By key of the coordinators' logs: whether its last record is a tombstone.
+
+        Those of a transaction that was aborted have never counted, and nothing takes them back.
+        """
         last: dict[bytes, bool] = {}
         for name in (TRANSACTION_STATE_TOPIC, GROUP_METADATA_TOPIC):
             topic = self.world.cluster.metadata.topics.get(name)
             for index, state in enumerate(() if topic is None else topic.partitions):
                 log = self.world.controls.log(name, index, state.leader)
-                for header, batch in () if log is None else log.iterate_batches(0):
-                    for record in () if header.is_control else iterate_records(batch, 0, header):
-                        last[name.encode() + bytes(record.key or b"")] = record.value is None
+                for record in () if log is None else counted_records(log):
+                    last[name.encode() + bytes(record.key or b"")] = record.value is None
         return last
+
+
+def counted_records(log: UnifiedLog) -> list[Record]:
+    """The records of a log without markers and aborted transactions, each in its place."""
+    counted: dict[int, Record] = {}
+    open_at: dict[int, list[int]] = {}
+    for header, batch in log.iterate_batches(0):
+        records = list(iterate_records(batch, 0, header))
+        if header.is_control:
+            offsets = open_at.pop(header.producer_id, [])
+            if parse_control_record(records[0])[0] == ABORT:
+                for offset in offsets:
+                    del counted[offset]
+            continue
+        counted.update({record.offset: record for record in records})
+        if header.is_transactional:
+            open_at.setdefault(header.producer_id, []).extend(one.offset for one in records)
+    return [*counted.values()]
