@@ -90,7 +90,7 @@ KEPT: dict[int, str] = {
 """Seeds that once failed, and what they taught."""
 WITH_LIMITS = frozenset((417, 525, 557, 592, 1130, 1206, 1414, 32107, 50127, 62150))
 """Those of them that failed when seeds drew limits and turns already."""
-LATER_KINDS = ["limits", "turns", "acls", "carriers"]
+LATER_KINDS = ["limits", "turns", "acls", "carriers", "quorum", "views"]
 """What the others go without: they failed before seeds drew these."""
 
 
