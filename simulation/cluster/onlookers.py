@@ -225,7 +225,9 @@ class OnlookerCrew(Crew):
             if wrong is not None:
                 self.world.violate(f"the journal tells {wrong} of {served}")
             for part in (dissect_request(served), dissect_response(served)):
-                if part is not None and (part.problem or not part.fields):
+                if part is None or served.fault is not None:
+                    continue  # a rule may have mangled its bytes
+                if part.problem or not part.fields:
                     self.world.violate(f"the bytes of {served} are told as {part.problem}")
             if f" {served.api_name} v{served.api_version}" not in line:
                 self.world.violate(f"{served} is told as {line}")
