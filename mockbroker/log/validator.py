@@ -54,9 +54,9 @@ _COMPRESSION_MASK: Final = 0x07
 _TIMESTAMP_TYPE_BIT: Final = 0x08
 _CONTROL_BIT: Final = 0x20
 _LENGTH: Final = Struct(">i").unpack_from
-_LOOKED_AT: Final = 16_384
+_LOOKED_AT = 16_384
 """Records of a refused batch that are looked at in one slice."""
-_COUNTED_AT_ONCE_BYTES: Final = 8 << 20
+_COUNTED_AT_ONCE_BYTES = 8 << 20
 """A larger batch is looked through in slices, where counting would do."""
 
 

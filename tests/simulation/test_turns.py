@@ -52,7 +52,7 @@ LONG = frame_of(
         min_bytes=0,
         session_epoch=-1,
         topics=[
-            FetchRequestTopic("t0", partitions=[FetchRequestPartition(n) for n in range(1200)])
+            FetchRequestTopic("t0", partitions=[FetchRequestPartition(n) for n in range(1400)])
         ],
     ),
     11,

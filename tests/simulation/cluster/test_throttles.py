@@ -37,4 +37,4 @@ def test_one_that_is_given_another_is_noticed(
 ) -> None:
     monkeypatch.setattr(where, name, lambda *_: 0)
     violations, _ = told()
-    assert "which are its quota" in violations[0]
+    assert "gives a reader what is its quota" in violations[0]
