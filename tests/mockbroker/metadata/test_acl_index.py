@@ -153,7 +153,7 @@ def test_a_decision_costs_the_same_among_few_and_among_many(name: str) -> None:
         authorizer, _ = asked(count)
         return lines_of(lambda: authorizer.allows("User:a", "h", WRITE, 2, name))
 
-    assert lines(3) == lines(1000)
+    assert lines(3) == lines(100)
 
 
 @pytest.mark.parametrize("operation", [READ, WRITE])
@@ -162,7 +162,7 @@ def test_so_does_whether_there_is_some_resource(operation: int) -> None:
         authorizer, _ = asked(count)
         return lines_of(lambda: authorizer.allows_some("User:a", "h", operation, 2))
 
-    assert lines(3) == lines(1000)
+    assert lines(3) == lines(100)
 
 
 def test_so_does_an_acl_that_comes_or_goes_and_what_it_decides() -> None:
@@ -177,7 +177,7 @@ def test_so_does_an_acl_that_comes_or_goes_and_what_it_decides() -> None:
 
         return lines_of(come_and_ask), lines_of(lambda: store.apply(AclsChanged((), one)))
 
-    assert change(3) == change(1000)
+    assert change(3) == change(100)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_filter_costs_what_its_name_or_its_principal_leaves(wanted: AclFilter)
         assert set(filter(wanted.matches, found)) == set(filter(wanted.matches, store.acls))
         return lines, len(found)
 
-    assert looked_at(3) == looked_at(1000)
+    assert looked_at(3) == looked_at(100)
     assert looked_at(3)[1] <= 2
 
 
