@@ -71,8 +71,8 @@ class Counted:
 
 
 def _progress(progress: Any) -> tuple[int, Row | Mapping[str, Any] | None]:  # noqa: ANN401
-    if isinstance(progress, dict):  # PySpark 3.5
-        return int(progress["batchId"]), progress["observedMetrics"].get(NAME)
+    if isinstance(progress, dict):  # PySpark 3.5, which leaves out what a batch has none of
+        return int(progress["batchId"]), progress.get("observedMetrics", {}).get(NAME)
     return int(progress.batchId), progress.observedMetrics.get(NAME)
 
 

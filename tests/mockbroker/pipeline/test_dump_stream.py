@@ -20,7 +20,7 @@ def test_what_a_stream_counted_is_read_in_both_of_its_forms() -> None:
 
 
 class Stream:
-    """A writer and its query: a batch of two rows at each look, and a SIGTERM at the third."""
+    """A writer and its query: at each look a batch of two rows and one without, and a SIGTERM at the third."""
 
     def __init__(self) -> None:
         self.recentProgress: list[dict[str, Any]] = []
@@ -35,9 +35,12 @@ class Stream:
         return self
 
     def awaitTermination(self, _seconds: int) -> bool:  # noqa: N802 -- PySpark's name
-        number = len(self.recentProgress)
+        number = len(self.recentProgress) // 2
         told = {"dump": {"rows": 2, "bytes": 5}}
-        self.recentProgress.append({"batchId": number, "observedMetrics": told})
+        self.recentProgress += [
+            {"batchId": 2 * number, "observedMetrics": told},
+            {"batchId": 2 * number + 1},
+        ]
         if number == 2:
             os.kill(os.getpid(), signal.SIGTERM)
         return number > 5
