@@ -20,7 +20,7 @@ partition of an open session that is hosted here is linked into its `Partition`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from bisect import bisect_left
 from heapq import heapify, heappush
 from itertools import islice, takewhile
@@ -73,7 +73,7 @@ def next_epoch(epoch: int) -> int:
     return 1 if epoch == _MAX_EPOCH else epoch + 1
 
 
-class SessionListener(ABC):
+class SessionListener:
     """A parked fetch of a session, told of each change of its partitions: `waiting.SessionWait`."""
 
     __slots__ = ()

@@ -15,7 +15,7 @@ however many operations wait.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,8 +31,10 @@ TRIED_AT_ONCE = 8
 """Operations between two looks at whether the turn is over."""
 
 
-class DelayedOperation(ABC):
+class DelayedOperation:
     """One request that waits until `deadline_ms` at the longest.
+
+    It is no `ABC`: what extends one is compiled with one memory of `isinstance` for all of them.
 
     `timer_task`, `waits_in`, `watch_entries` and `watched_keys` are the purgatory's notes.
     """
@@ -62,7 +64,7 @@ class DelayedOperation(ABC):
     def on_complete(self) -> None:
         """Produce the answer. Called exactly once, unless the operation is cancelled."""
 
-    def on_expiration(self) -> None:  # noqa: B027 - a hook that most operations leave alone
+    def on_expiration(self) -> None:
         """Called after `on_complete` when the deadline ended the wait."""
 
     def force_complete(self) -> bool:

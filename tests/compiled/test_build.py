@@ -39,9 +39,12 @@ def test_each_module_is_what_the_build_says(path: str) -> None:
 
 
 def test_what_extends_a_compiled_class_is_compiled() -> None:
-    """And the other way round, but for what Python's own classes are."""
+    """And the other way round, but for what Python's own classes are, none of them an `ABC`.
+
+    Compiled classes of one have one memory of what is an instance of which.
+    """
     listed = set(modules())
-    homes: dict[str, set[bool]] = {}
+    homes: dict[str, set[bool]] = {"ABC": {False}}
     extends: list[tuple[str, str, set[str]]] = []
     for folder in ("mockbroker", "protocol"):
         for path in (ROOT / folder).rglob("*.py"):
