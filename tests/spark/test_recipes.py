@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def test_spark_and_its_jobs_log_in_over_tls(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert spark.getActiveSession() is spark  # the recipe takes this one
+    active = spark.getActiveSession()  # the recipe takes this one, which other tests may have made
+    assert active is not None
+    assert active.sparkContext is spark.sparkContext
     with serving_recipes(tmp_path) as recipes:
         before = recipes.broker.journal.cursor()
         exec(compile(recipes.text("Spark"), "recipe", "exec"), {"__name__": "recipe"})

@@ -20,7 +20,7 @@ def test_what_a_stream_counted_is_read_in_both_of_its_forms() -> None:
 
 
 class Stream:
-    """A writer and its query: at each look a batch of two rows and one without, and a SIGTERM at the third."""
+    """A writer and its query: a batch of two rows at each look, then an empty one; a SIGTERM."""
 
     def __init__(self) -> None:
         self.recentProgress: list[dict[str, Any]] = []
