@@ -65,25 +65,21 @@ def _of_shard(live: GroupShard, known: GroupShard, topic: str) -> Iterator[Refus
             sum(member.epoch for member in group.members.values()),
             lambda answer: sum(member.member_epoch for member in answer.groups[0].members),
         )
-    for name in {*live.consumer_groups} - {*known.consumer_groups, *known.groups}:
-        nobody = ErrorCode.GROUP_ID_NOT_FOUND
+    replicated = {*known.consumer_groups, *known.groups}
+    consumers, classic = ({*groups} - replicated for groups in (live.consumer_groups, live.groups))
+    questions: list[tuple[object, int]] = [
+        *((ConsumerGroupDescribeRequest([name]), DESCRIBE_CONSUMERS) for name in sorted(consumers)),
+        *((DescribeGroupsRequest([name]), DESCRIBE) for name in sorted(classic)),
+    ]
+    for request, version in questions:
         yield Refusal(
             "a group that is not replicated",
-            ConsumerGroupDescribeRequest([name]),
-            DESCRIBE_CONSUMERS,
-            nobody,
+            request,
+            version,
+            ErrorCode.GROUP_ID_NOT_FOUND,
             lambda answer: answer.groups[0].error_code,
         )
-    for name in {*live.groups} - {*known.consumer_groups, *known.groups}:
-        nobody = ErrorCode.GROUP_ID_NOT_FOUND
-        yield Refusal(
-            "a group that is not replicated",
-            DescribeGroupsRequest([name]),
-            DESCRIBE,
-            nobody,
-            lambda answer: answer.groups[0].error_code,
-        )
-    for name in {*known.consumer_groups, *known.groups}:
+    for name in sorted(replicated):
         position = known.offsets.get(name, topic, 0)
         yield Refusal(
             "an offset",
