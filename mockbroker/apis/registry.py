@@ -355,7 +355,20 @@ def _produce_codec(_key: ApiKey) -> tuple[Decode, Encode]:
     return decode_produce_request, cast("Encode", encode_produce_response)
 
 
-_BY_HAND: Final = {ApiKey.FETCH: _fetch_codec, ApiKey.PRODUCE: _produce_codec}
+def _metadata_codec(_key: ApiKey) -> tuple[Decode, Encode]:
+    from mockbroker_protocol.metadata_codec import (
+        decode_metadata_request,
+        encode_metadata_response,
+    )
+
+    return decode_metadata_request, cast("Encode", encode_metadata_response)
+
+
+_BY_HAND: Final = {
+    ApiKey.FETCH: _fetch_codec,
+    ApiKey.METADATA: _metadata_codec,
+    ApiKey.PRODUCE: _produce_codec,
+}
 """What is decoded and encoded by hand."""
 
 

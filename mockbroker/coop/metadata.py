@@ -19,7 +19,7 @@ guard = metadata.guard
 
 def handle(services: Services, ctx: RequestContext, request: MetadataRequest) -> object:
     """As without the extension, and each topic tells if RANGE_FETCH_ALLOWED is asked for."""
-    fields = request.unknown_tags  # type: ignore[attr-defined]  # a slot of every message
+    fields = request.unknown_tags
     if fields is None or Tag.RANGE_FETCH_ALLOWED not in fields:
         return metadata.handle(services, ctx, request)
     return services.answer_in_slices(ctx, _answer(services, ctx, request))

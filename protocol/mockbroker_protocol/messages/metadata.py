@@ -1,12 +1,14 @@
 """Metadata, DescribeCluster and DescribeTopicPartitions: brokers, topics and who leads what.
 
 Clients find every other broker through these; topics carry ids from Metadata v10 on (KIP-516).
+`unknown_tags` is a slot of every declared class; it is spelled out for the type checker where
+`metadata_codec`, written by hand, sets it.
 """
 
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from mockbroker_protocol.schema import (
     ZERO_UUID,
@@ -20,6 +22,9 @@ from mockbroker_protocol.schema import (
     uuid,
 )
 
+if TYPE_CHECKING:
+    Tags = dict[int, bytes] | None
+
 
 @message(api_key=3)
 class MetadataRequest:
@@ -29,6 +34,8 @@ class MetadataRequest:
     allow_auto_topic_creation: Annotated[boolean, V(since=4)] = True
     include_cluster_authorized_operations: Annotated[boolean, V(since=8, until=10)] = False
     include_topic_authorized_operations: Annotated[boolean, V(since=8)] = False
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -37,6 +44,8 @@ class MetadataRequestTopic:
 
     topic_id: Annotated[uuid, V(since=10, ignorable=True)] = ZERO_UUID
     name: Annotated[str | None, V(nullable=10)] = ""
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @message(api_key=3)
@@ -50,6 +59,8 @@ class MetadataResponse:
     topics: list[MetadataResponseTopic] = []
     cluster_authorized_operations: Annotated[int32, V(since=8, until=10)] = -(2**31)
     error_code: Annotated[int16, V(since=13, ignorable=True)] = 0
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -60,6 +71,8 @@ class MetadataResponseBroker:
     host: str = ""
     port: int32 = 0
     rack: Annotated[str | None, V(since=1, nullable=1, ignorable=True)] = None
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -72,6 +85,8 @@ class MetadataResponseTopic:
     is_internal: Annotated[boolean, V(since=1, ignorable=True)] = False
     partitions: list[MetadataResponsePartition] = []
     topic_authorized_operations: Annotated[int32, V(since=8)] = -(2**31)
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -85,6 +100,8 @@ class MetadataResponsePartition:
     replica_nodes: list[int32] = []
     isr_nodes: list[int32] = []
     offline_replicas: Annotated[list[int32], V(since=5, ignorable=True)] = []
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @message(api_key=60)
