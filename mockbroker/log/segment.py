@@ -32,7 +32,8 @@ _COPIED_BATCH_BYTES: Final = 16 * 1024
 _COPIED_READ_ONLY_BYTES: Final = 64 * 1024
 """A larger one stays even in a buffer that cannot, and then its header is a block of its own."""
 
-_BEFORE_MAGIC: Final = Struct(">qii")
+_stamp: Final = Struct(">qii").pack_into
+"""What lies before the magic: offset, length, epoch."""
 
 
 class SegmentMark(NamedTuple):
@@ -80,7 +81,7 @@ class Segment:
         """The max timestamp of batch i and all before it: sorted, so that bisect finds one."""
         self.block_starts: list[int] = []
         self.blocks: list[memoryview] = []
-        self._tail: bytearray | None = None
+        self._tail: memoryview | None = None
         self._tail_start = 0
         self._index_interval_bytes = index_interval_bytes
         self._bytes_since_index_entry = 0
@@ -155,16 +156,17 @@ class Segment:
             tail[at : at + size] = batch
         if header is not None:
             tail[at : at + RECORD_BATCH_OVERHEAD] = header
-        _BEFORE_MAGIC.pack_into(tail, at, base_offset, size - 12, leader_epoch)
+        _stamp(tail, at, base_offset, size - 12, leader_epoch)
 
-    def _new_tail(self, size: int, position: int) -> bytearray:
+    def _new_tail(self, size: int, position: int) -> memoryview:
         previous = 0 if self._tail is None else len(self._tail)
-        self._tail = tail = bytearray(
+        block = bytearray(
             max(size, min(_BLOCK_BYTES, max(2 * previous, 2 * size, _FIRST_BLOCK_BYTES)))
         )
+        self._tail = tail = memoryview(block)
         self._tail_start = position
         self.block_starts.append(position)
-        self.blocks.append(memoryview(tail))
+        self.blocks.append(tail)
         return tail
 
     def _keep(
@@ -179,14 +181,14 @@ class Segment:
         starts.append(position)
         if batch.readonly:
             own = bytearray(batch[:RECORD_BATCH_OVERHEAD] if header is None else header)
-            _BEFORE_MAGIC.pack_into(own, 0, base_offset, len(batch) - 12, leader_epoch)
+            _stamp(own, 0, base_offset, len(batch) - 12, leader_epoch)
             blocks.append(memoryview(own))
             starts.append(position + RECORD_BATCH_OVERHEAD)
             blocks.append(batch[RECORD_BATCH_OVERHEAD:])
         else:
             if header is not None:
                 batch[:RECORD_BATCH_OVERHEAD] = header
-            _BEFORE_MAGIC.pack_into(batch, 0, base_offset, len(batch) - 12, leader_epoch)
+            _stamp(batch, 0, base_offset, len(batch) - 12, leader_epoch)
             blocks.append(batch)
         self._tail = None
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.in_sync import Follower, Followers
 
 ACKS_ALL: Final = -1
+_NONE: Final = ErrorCode.NONE
 _FOREVER_MS: Final = float("inf")
 
 
@@ -242,7 +243,7 @@ class Partition(HostedLog[PartitionHost]):
             origin=origin,
             transaction_version=transaction_version,
         )
-        if result.error is ErrorCode.NONE and not result.duplicate:
+        if result.error is _NONE and not result.duplicate:
             self.messages_in += log.log_end_offset - result.base_offset
             self.bytes_in += len(records)
             self._appended(log, segments, result.base_offset, DATA)
@@ -269,7 +270,7 @@ class Partition(HostedLog[PartitionHost]):
             commit=commit,
             transaction_version=transaction_version,
         )
-        if result.error is ErrorCode.NONE:
+        if result.error is _NONE:
             self._appended(log, segments, result.base_offset, LAST_STABLE_OFFSET)
         return result
 
@@ -440,7 +441,7 @@ class Partition(HostedLog[PartitionHost]):
             ):  # the leader's begins in its first batch: appendRecordsToFollowerOrFutureReplica
                 log.truncate_to(read_batch_header(records).base_offset)
                 result = log.append_as_follower(records, now_wall_ms)
-            if result.error is not ErrorCode.NONE:
+            if result.error is not _NONE:
                 return result.error
             if segments and log.segment_count > segments:
                 before = log.offset_metadata(result.base_offset - 1)
@@ -459,7 +460,7 @@ class Partition(HostedLog[PartitionHost]):
         self.mark_watchers()
         if moved:
             self._host.mark_ready(self, HIGH_WATERMARK)
-        return ErrorCode.NONE
+        return _NONE
 
     def truncate_to(self, offset: int) -> None:
         """Drop what the leader does not have."""

@@ -37,9 +37,9 @@ from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.fetch_codec import encode_fetch_request, encode_fetch_response
 from mockbroker_protocol.headers import (
-    RequestHeader,
     encode_request_header,
     encode_response_header,
+    request_header,
 )
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
 
@@ -297,7 +297,7 @@ class SimulatedBroker:
         costs.request_bytes += size
         costs.named += sum(len(topic.partitions) for topic in request.topics)
         now_ms = poll.arrived_ms = self.clock.now_ms
-        header = RequestHeader(FETCH, version, 0, client.name, 0)
+        header = request_header(FETCH, version, 0, client.name, 0)
         ctx = poll.ctx = RequestContext(self, header, client, now_ms, size - _LENGTH_BYTES)
         self._polls[ctx] = poll
         if request.session_epoch == 0:

@@ -41,7 +41,10 @@ JOIN_BELOW_BYTES: Final = 4096
 
 
 class RequestHeader:
-    """A request header; `body_pos` is where the body begins in the frame."""
+    """A request header; `body_pos` is where the body begins in the frame.
+
+    It is made empty: arguments of an `__init__` would take as long as all that a header says.
+    """
 
     __slots__ = (
         "api_key",
@@ -52,21 +55,12 @@ class RequestHeader:
         "unknown_tags",
     )
 
-    def __init__(
-        self,
-        api_key: int,
-        api_version: int,
-        correlation_id: int,
-        client_id: str | None,
-        body_pos: int,
-        unknown_tags: dict[int, bytes] | None = None,
-    ) -> None:
-        self.api_key = api_key
-        self.api_version = api_version
-        self.correlation_id = correlation_id
-        self.client_id = client_id
-        self.body_pos = body_pos
-        self.unknown_tags = unknown_tags
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    body_pos: int
+    unknown_tags: dict[int, bytes] | None
 
     def __repr__(self) -> str:
         return (
@@ -75,13 +69,27 @@ class RequestHeader:
         )
 
 
+def request_header(
+    api_key: int, version: int, correlation_id: int, client_id: str | None, body_pos: int
+) -> RequestHeader:
+    """A header of these fields, without tags."""
+    header = RequestHeader()
+    header.api_key = api_key
+    header.api_version = version
+    header.correlation_id = correlation_id
+    header.client_id = client_id
+    header.body_pos = body_pos
+    header.unknown_tags = None
+    return header
+
+
 def decode_request_header(buf: Buffer) -> RequestHeader:
     """Read the header of a request frame; ProtocolError when it is cut.
 
     The header of an unknown API is read as v1, and that of an ApiVersions version from the future
     as far as it makes sense: both are for the caller to answer or to refuse.
     """
-    header = RequestHeader.__new__(RequestHeader)  # its __init__ would take as long as the rest
+    header = RequestHeader()
     try:
         api_key, version, header.correlation_id, length = _unpack_request(buf)
         header.api_key = api_key
@@ -115,7 +123,7 @@ def peek_request_header(buf: Buffer) -> RequestHeader | None:
     if len(buf) < _API.size:
         return None
     api_key, version = _API.unpack_from(buf)
-    return RequestHeader(api_key, version, 0, None, len(buf))
+    return request_header(api_key, version, 0, None, len(buf))
 
 
 def _read_header_tags(

@@ -37,7 +37,12 @@ def read_uvarint_tail(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
     """The rest of an unsigned varint whose first byte, already read, is `first` (≥ 128)."""
     value = first & 0x7F
     try:
-        for shift in (7, 14, 21, 28):
+        byte = buf[pos]
+        pos += 1
+        if byte < 128:
+            return value | byte << 7, pos
+        value |= (byte & 0x7F) << 7
+        for shift in (14, 21, 28):
             byte = buf[pos]
             pos += 1
             value |= (byte & 0x7F) << shift

@@ -28,7 +28,7 @@ TOPIC_IDS: Final = 13
 PARTITIONS_AT_ONCE: Final = 2048
 """Of a request that has more the plan reads slices."""
 
-_new = object.__new__
+_new: Final = object.__new__
 _HEAD: Final = Struct(">hiB").unpack_from  # acks, time-out, the count of topics
 _INDEX: Final = Struct(">iB").unpack_from  # of a partition, and the length of its records
 _ANSWER: Final = Struct(

@@ -25,7 +25,7 @@ from mockbroker.metadata.changes import (
 )
 from mockbroker.metadata.store import RESOURCE_TOPIC, MetadataStore
 from mockbroker.replica.manager import ReplicaManager
-from mockbroker_protocol.headers import RequestHeader
+from mockbroker_protocol.headers import request_header
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
@@ -228,7 +228,7 @@ class World:
     def context(
         self, version: int, responder: Later, key: int = 1, client_id: str = "test"
     ) -> RequestContext:
-        header = RequestHeader(key, version, 1, client_id, 0)
+        header = request_header(key, version, 1, client_id, 0)
         return RequestContext(responder, header, SENDER, self.clock.now_ms, self.request_bytes)
 
     def send(self, request: FetchRequest, version: int = 12) -> Pending:

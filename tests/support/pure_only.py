@@ -64,7 +64,10 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
         "test_what_waits_goes_on_when_it_is_resumed",
         "test_what_was_dropped_is_not_resumed",
     ),
-    # Replace a constant by `unittest.mock`.
+    # Replace a constant, or a class, by `unittest.mock`.
+    "tests/mockbroker/log/test_validator.py": (
+        "test_of_a_refused_batch_no_record_is_told_before_somebody_asks",
+    ),
     "tests/mockbroker/fetch/test_long_contexts.py": (
         "test_what_a_session_is_told_of_is_taken_in_in_slices_too",
     ),

@@ -58,6 +58,7 @@ _CONTROL_BIT: Final = 0x20
 _DELETE_HORIZON_BIT: Final = 0x40
 
 _HEADER: Final = Struct(">qiibIhiqqqhii")
+_unpack: Final = _HEADER.unpack_from
 _BEFORE_CRC: Final = Struct(">qiib")
 _AFTER_CRC: Final = Struct(">hiqqqhii")
 _INT32: Final = Struct(">i")
@@ -166,7 +167,7 @@ def unpack_header(buf: Buffer, pos: int = 0) -> BatchHeader:
     """The header at `pos`, unchecked but for its 61 bytes being there (a log's own bytes)."""
     if len(buf) - pos < RECORD_BATCH_OVERHEAD:
         raise ProtocolError("the record batch ends within its header")
-    header = BatchHeader.__new__(BatchHeader)
+    header = BatchHeader()
     (
         header.base_offset,
         header.batch_length,
@@ -181,7 +182,7 @@ def unpack_header(buf: Buffer, pos: int = 0) -> BatchHeader:
         header.producer_epoch,
         header.base_sequence,
         header.record_count,
-    ) = _HEADER.unpack_from(buf, pos)
+    ) = _unpack(buf, pos)
     return header
 
 
@@ -220,7 +221,8 @@ def iterate_batches(buf: Buffer, pos: int = 0) -> Iterator[tuple[int, BatchHeade
 def verify_crc(buf: Buffer, pos: int, header: BatchHeader) -> bool:
     """Whether the checksum holds over the batch's bytes, which are read in place."""
     end = pos + header.batch_length + LOG_OVERHEAD
-    return crc32c(memoryview(buf)[pos + ATTRIBUTES_OFFSET : end]) == header.crc
+    view = buf if isinstance(buf, memoryview) else memoryview(buf)
+    return crc32c(view[pos + ATTRIBUTES_OFFSET : end]) == header.crc
 
 
 def records_data(

@@ -9,21 +9,29 @@ buffer in place, without a copy, and lets other threads run while it reads a lar
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import cast
 
 Checksum = Callable[["bytes | bytearray | memoryview", int], int]
 
 
+_loaded: Checksum | None = None
+
+
 def crc32c(data: bytes | bytearray | memoryview, crc: int = 0) -> int:
     """CRC-32C of `data`, continuing from `crc`: that of the bytes before it."""
-    return load()(data, crc)
+    native = _loaded
+    if native is None:
+        native = load()
+    return native(data, crc)
 
 
-@cache
 def load() -> Checksum:
     """The native function; `serve` may ask for it while idle, so that no append waits for it."""
-    return _load_extension() or _load_package()
+    global _loaded  # noqa: PLW0603 -- asked for by every append: a cache's call costs as much
+    native = _loaded
+    if native is None:
+        native = _loaded = _load_extension() or _load_package()
+    return native
 
 
 def _load_extension() -> Checksum | None:

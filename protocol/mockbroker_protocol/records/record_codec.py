@@ -33,6 +33,8 @@ _MAX_INT64: Final = (1 << 63) - 1
 _MIN_BASE_OFFSET: Final = _MIN_INT64 + (1 << 31)
 _MAX_BASE_OFFSET: Final = _MAX_INT64 - (1 << 31)
 _INT64_MASK: Final = 0xFFFFFFFFFFFFFFFF
+_SURELY_FITS: Final = 1 << 61
+"""What lies within needs no arithmetic beyond a machine word, and no look at its limits."""
 _BEFORE_ALL: Final = -1 << 64  # less than any timestamp delta
 _ONE_BYTE: Final = tuple(bytes((n,)) for n in range(128))
 
@@ -411,6 +413,8 @@ def _encode_nullable(body: list[bytes], data: bytes | None) -> None:
 
 def _wrapped(value: int) -> int:
     """`value` as Java's 64-bit arithmetic would have it."""
+    if -_SURELY_FITS < value < _SURELY_FITS:
+        return value
     return ((value - _MIN_INT64) & _INT64_MASK) + _MIN_INT64
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import RequestContext
-from mockbroker_protocol.headers import RequestHeader
+from mockbroker_protocol.headers import request_header
 from tests.support.core import Core
 from tests.support.senders import SENDER
 
@@ -30,7 +30,7 @@ class Recorder:
 
 
 def context(responder: Recorder) -> RequestContext:
-    return RequestContext(responder, RequestHeader(1, 12, 5, "app", 0), SENDER, 3.0, 9)
+    return RequestContext(responder, request_header(1, 12, 5, "app", 0), SENDER, 3.0, 9)
 
 
 def test_a_request_is_answered_once() -> None:

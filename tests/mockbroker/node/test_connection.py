@@ -13,7 +13,7 @@ from mockbroker.node.connection import (
     Connection,
 )
 from mockbroker_protocol.frames import FrameBuffer
-from mockbroker_protocol.headers import RequestHeader
+from mockbroker_protocol.headers import request_header
 from tests.support.senders import SENDER
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def idle(conn: Connection) -> bool:
 
 
 def context() -> RequestContext:
-    return RequestContext(NoAnswer(), RequestHeader(18, 0, 1, "", 0), SENDER, 0.0, 0)
+    return RequestContext(NoAnswer(), request_header(18, 0, 1, "", 0), SENDER, 0.0, 0)
 
 
 def test_frames_leave_in_the_order_in_which_they_came() -> None:
