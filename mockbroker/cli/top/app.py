@@ -54,7 +54,8 @@ class TopApp(App[None]):
         Binding("left", "step(-1)", "view before", show=False, priority=True),
         Binding("right", "step(1)", "next view", show=False, priority=True),
         Binding("p,space", "pause", "pause"),
-        Binding("slash", "ask_filter", "filter"),
+        # Taken before the next key is looked at: what is typed behind it goes into the filter.
+        Binding("slash", "ask_filter", "filter", priority=True),
         Binding("escape", "no_filter", "no filter"),
         Binding("q", "quit", "quit"),
     ]
@@ -150,8 +151,8 @@ class TopApp(App[None]):
         action: str,
         parameters: tuple[object, ...],  # noqa: ARG002 -- Textual hands them over
     ) -> bool | None:
-        """Arrows move within a filter that is being typed."""
-        return action != "step" or not isinstance(self.focused, Input)
+        """Arrows move within a filter that is being typed, and a slash is one more letter of it."""
+        return action not in ("step", "ask_filter") or not isinstance(self.focused, Input)
 
     def action_view(self, place: int) -> None:
         """Show the view at this place."""
@@ -164,6 +165,7 @@ class TopApp(App[None]):
     def action_pause(self) -> None:
         """Let what is shown stand still, or go on."""
         self._paused = not self._paused
+        self.clear_notifications()  # a key that is held would fill the screen with them
         self.notify("paused: p goes on" if self._paused else "goes on", timeout=2)
         self._wake.set()
 
@@ -171,7 +173,7 @@ class TopApp(App[None]):
         """Ask for what is wanted."""
         asked = self.query_one("#filter", Input)
         asked.display = True
-        asked.focus()
+        self.screen.set_focus(asked)  # now: `focus` lets the keys behind this one go elsewhere
 
     def action_no_filter(self) -> None:
         """Show all again."""
@@ -185,6 +187,7 @@ class TopApp(App[None]):
         try:
             wanted = parse_filter(event.value)
         except CommandError as error:
+            self.clear_notifications()
             self.notify(str(error), severity="error")
             return
         if not event.value:

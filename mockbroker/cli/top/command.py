@@ -43,7 +43,10 @@ def show(client: AdminClient, given: Namespace) -> None:
         raise CommandError(
             "top: it draws with Textual: pip install 'mockbroker[top]'; or see it once, with --once"
         ) from None
+    from mockbroker.cli.top.terminal import end_with
+
     names = [each.name for each in VIEWS]
+    end_with(sys.stdin.fileno())
     TopApp(client, interval_s=interval_ms / 1000, view=names.index(given.view), wanted=wanted).run()
 
 

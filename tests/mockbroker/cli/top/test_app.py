@@ -136,6 +136,12 @@ async def test_a_pause_keeps_what_is_shown(
         assert looks == []
 
 
+async def test_a_key_that_is_held_leaves_one_notification(broker: MockBroker) -> None:
+    async with screen(broker) as pilot:
+        await pilot.press(*"ppppp")
+        assert [each.message for each in pilot.app._notifications] == ["paused: p goes on"]
+
+
 async def test_a_broker_that_ended_is_told_and_the_rows_stay() -> None:
     with MockBroker(topics={"orders": 2}, admin_port=0) as mortal:
         assert mortal.admin_url

@@ -80,10 +80,16 @@ class Terminal:
         self.written = ""
         os.write(self._end, key.encode())
 
+    def hang_up(self) -> None:
+        """The terminal goes; nobody sends SIGHUP, since it controls no process."""
+        os.close(self._end)
+        self._end = -1
+
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        os.close(self._end)
+        if self._end >= 0:
+            os.close(self._end)
 
 
 @contextmanager
@@ -122,3 +128,21 @@ def test_who_brings_no_token_is_told_before_the_screen_is_cleared(broker: MockBr
         terminal.until("mockbroker: ")
         assert terminal.process.wait(60) == 2
         assert "\x1b[?1049h" not in terminal.written
+
+
+def test_it_ends_with_its_terminal(broker: MockBroker) -> None:
+    with top(broker, 24, 80, "--view", "topics") as terminal:
+        terminal.until("orders")
+        terminal.hang_up()
+        assert terminal.process.wait(60) == 129
+
+
+def test_what_is_typed_in_one_burst_behind_the_slash_is_the_filter(broker: MockBroker) -> None:
+    with top(broker, 24, 80, "--view", "topics") as terminal:
+        terminal.until("orders")
+        terminal.press("/quip/3pp")  # q would end it, a digit go elsewhere, p pause it
+        terminal.until("quip/3pp")
+        assert "paused" not in terminal.written
+        terminal.press("\x1b")
+        terminal.until("orders")
+        assert terminal.process.poll() is None
