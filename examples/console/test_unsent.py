@@ -1,7 +1,7 @@
 """A producer gives up, though its broker answers. Why? docs/failed-tests.md looks."""
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import Producer
 
 from mockbroker import MockBroker
 
@@ -18,7 +18,7 @@ def bootstrap(mockbroker: MockBroker) -> str:
 
 @pytest.mark.mockbroker(brokers=3)
 def test_an_order_is_sent(bootstrap: str) -> None:
-    failures: list[KafkaError | None] = []
+    told: list[str] = []
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -27,6 +27,6 @@ def test_an_order_is_sent(bootstrap: str) -> None:
             "message.timeout.ms": 3000,
         }
     )
-    producer.produce("orders", "tea", on_delivery=lambda error, _: failures.append(error))
+    producer.produce("orders", "tea", on_delivery=lambda error, _: told.append(str(error)))
     producer.flush(30)
-    assert failures == [None]
+    assert told == ["None"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from mockbroker.admin.host import Host
 
@@ -105,8 +105,7 @@ class Capture:
     async def _subjects(self, filter_: str, path: str, field: str, id_: str, since: int) -> None:
         for one in self.answers[path][field][:MAX_NAMES]:
             name = one[id_]
-            if "/" not in name:
-                await self._take(f"{path}/{segment(name)}")
+            await self._take(f"{path}/{segment(name)}")
             asked = urlencode({filter_: name, "since": since, "limit": _PAGE})
             await self._take(f"/v1/journal?{asked}", f"/v1/journal?{filter_}={name}")
 
@@ -117,9 +116,9 @@ def segment(name: str) -> str:
 
 
 async def captured(
-    get: Callable[[str], Awaitable[Any]], since: int, facts: dict[str, str]
+    get: Callable[[str], Awaitable[Any]], since: int, facts: Mapping[str, object]
 ) -> dict[str, Any]:
-    """What `page.whole_page` takes; `facts` are `test` and `failure`."""
+    """What `page.whole_page` takes; `facts` are `test`, `failure` and `sections`."""
     return {"facts": facts, "answers": await Capture(get).run(since)}
 
 

@@ -158,6 +158,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, pytest.
         for verdict in _verdicts(item):
             if report.failed and not verdict.is_clean:
                 report.sections.append(("mockbroker", str(verdict)))
+    told = list(report.sections)
     lines = int(item.config.getini("mockbroker_journal_lines")) if brokers else 0
     if report.failed and lines:
         for broker in brokers:
@@ -165,20 +166,20 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, pytest.
             if text:
                 report.sections.append((f"mockbroker {broker.bootstrap_servers}", text))
     folder = item.config.getoption("--mockbroker-report", None)
-    if report.failed and folder and report.when == "call":
+    if report.failed and folder and report.when != "teardown":
         for broker in brokers:
-            report.sections += _report_page(folder, broker, item.nodeid, report.longreprtext)
+            report.sections += _report_page(folder, broker, report, told)
     return report
 
 
 def _report_page(
-    folder: str, broker: BrokerViews, test: str, failure: str
+    folder: str, broker: BrokerViews, report: pytest.TestReport, told: list[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """Write the console on that broker; the section of the report that names the file."""
     from mockbroker.testing.pytest_plugin.report_page import write
 
     try:
-        path = write(folder, broker, test, failure)
+        path = write(folder, broker, report.nodeid, report.longreprtext, told)
     except (RuntimeError, OSError) as error:  # it has stopped; the disk is full
         return [("mockbroker console", f"--mockbroker-report: not written: {error}")]
     return [] if path is None else [("mockbroker console", path)]

@@ -15,6 +15,8 @@ from mockbroker.testing.mock_broker import MockBroker
 from mockbroker.testing.remote.broker import RemoteViews
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from mockbroker.admin.client import AdminClient
     from mockbroker.testing.broker_views import BrokerViews
 
@@ -29,9 +31,19 @@ def lacks() -> str | None:
     return missing_extra()
 
 
-def write(folder: str, broker: BrokerViews, test: str, failure: str) -> str | None:
-    """Write the page of a test that failed; its path, None where there is nothing to show."""
-    facts = {"test": test, "failure": failure}
+def write(
+    folder: str,
+    broker: BrokerViews,
+    test: str,
+    failure: str,
+    sections: Sequence[tuple[str, str]] = (),
+) -> str | None:
+    """Write the page of a test that failed; its path, None where there is nothing to show.
+
+    `sections` are those of pytest's report, title and text: what the test printed and logged.
+    """
+    told = [{"title": title, "text": text} for title, text in sections if text.strip()]
+    facts = {"test": test, "failure": failure, "sections": told}
     found = _captured(broker, facts)
     if found is None:
         return None
@@ -44,7 +56,7 @@ def write(folder: str, broker: BrokerViews, test: str, failure: str) -> str | No
     return path
 
 
-def _captured(broker: BrokerViews, facts: dict[str, str]) -> dict[str, Any] | None:
+def _captured(broker: BrokerViews, facts: Mapping[str, object]) -> dict[str, Any] | None:
     import asyncio
 
     from mockbroker.admin.console.capture import captured, in_process

@@ -10,13 +10,17 @@ const PATIENCE = 40;
 // What an answer costs the broker beside what it tells: to read the request, to write the answer.
 const UNTOLD_MS = 0.5;
 // On a machine that others use, it is told the longer an answer takes beside its processor time: the
-// broker has so much less than a core, and what it is asked costs it so much more of that.
+// broker has so much less than a core, and what it is asked costs it so much more of that. For that
+// reason alone no rest is longer than a person waits for news.
 const MOST_HELD = 10;
+const LONGEST_HELD_REST_MS = 5000;
 
 const captured = readCaptured();
 const callListeners = new Set();
 const recentCalls = [];
 let paidUntil = 0;
+let heldUntil = 0;
+let changes = 0;
 
 export const readOnly = captured !== null;
 
@@ -54,8 +58,13 @@ export function get(path, bill) {
   return send("GET", path, undefined, bill);
 }
 
-// `bill`, where one is given, is added to: what the broker took, in ms of its processor.
-export async function send(method, path, body, bill = { ms: 0 }) {
+// What the broker took for answers: ms of its processor, and the same where it has less than a core.
+export function newBill() {
+  return { ms: 0, heldMs: 0 };
+}
+
+// `bill`, where one is given, is added to.
+export async function send(method, path, body, bill = newBill()) {
   if (readOnly) return answerFromReport(method, path);
   const headers = { Accept: "application/json" };
   const token = sessionStorage.getItem(TOKEN_KEY);
@@ -71,12 +80,13 @@ export async function send(method, path, body, bill = { ms: 0 }) {
       cache: "no-store",
     });
     status = answer.status;
-    bill.ms += costOf(answer);
+    addCost(bill, answer);
     const text = await answer.text();
     const data = text ? JSON.parse(text) : null;
     if (!answer.ok) {
       throw new ApiProblem(status, (data && data.detail) || `answered ${status}`, data && data.field);
     }
+    if (method !== "GET") changes += 1;
     return data;
   } catch (error) {
     if (error instanceof ApiProblem) throw error;
@@ -86,11 +96,12 @@ export async function send(method, path, body, bill = { ms: 0 }) {
   }
 }
 
-function costOf(answer) {
+function addCost(bill, answer) {
   const told = answer.headers.get("Server-Timing") || "";
   const [cpu, total] = ["cpu", "total"].map((name) => Number((told.split(`${name};dur=`)[1] || "0").split(",")[0]));
   const held = cpu > 0 ? Math.min(MOST_HELD, Math.max(1, total / cpu)) : 1;
-  return (UNTOLD_MS + cpu) * held;
+  bill.ms += UNTOLD_MS + cpu;
+  bill.heldMs += (UNTOLD_MS + cpu) * held;
 }
 
 function answerFromReport(method, path) {
@@ -106,6 +117,11 @@ function answerFromReport(method, path) {
   const known = partial ? undefined : captured.answers[plain];
   if (known !== undefined) return known;
   throw new ApiProblem(404, "the report does not have that");
+}
+
+// How often this page has changed something at the broker.
+export function changesMade() {
+  return changes;
 }
 
 export function reportFacts() {
@@ -180,8 +196,9 @@ export async function allPages(path, field, bill) {
 }
 
 // How long to rest before the next poll, which costs what the last of its kind did.
-export function restMs(costMs, leastMs) {
+export function restMs(bill, leastMs) {
   const now = performance.now();
-  paidUntil = Math.max(now, paidUntil) + costMs * PATIENCE;
-  return Math.max(leastMs, paidUntil - now);
+  paidUntil = Math.max(now, paidUntil) + bill.ms * PATIENCE;
+  heldUntil = Math.min(now + LONGEST_HELD_REST_MS, Math.max(now, heldUntil) + bill.heldMs * PATIENCE);
+  return Math.max(leastMs, paidUntil - now, heldUntil - now);
 }

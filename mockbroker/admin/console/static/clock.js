@@ -10,7 +10,7 @@ const UNITS = { ms: 1, s: 1000, min: 60000, h: 3600000, d: 86400000 };
 
 export function Clock() {
   const found = useGet("/v1/clock", 500);
-  const [state, run] = useAction(found.reload);
+  const [state, run] = useAction();
   const [amount, setAmount] = useState("1");
   const [unit, setUnit] = useState("min");
   const [rate, setRate] = useState("1");

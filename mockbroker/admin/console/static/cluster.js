@@ -11,7 +11,7 @@ const CONTROLLER = -1;
 
 export function Cluster({ rest }) {
   const cluster = useGet("/v1/cluster");
-  const [state, run] = useAction(cluster.reload);
+  const [state, run] = useAction();
   const act = (action, fields) => run(() => send("POST", "/v1/cluster/actions", { actions: [{ action, ...fields }] }));
   const brokers = cluster.value ? cluster.value.brokers : [];
   return html`<div class="page">
@@ -76,7 +76,7 @@ function Replicas({ topic, partition, act }) {
     ${list.map((one) => html`<${Log} key=${one.node_id} log=${one} low=${low} high=${high} />`)}
     <p class="quiet">A bar is a log from its first to its last offset, in shades by leader epoch; the line is the high watermark, what stands behind it another colour.</p>
     ${list.length > 1 && !readOnly && html`<p class="actions">
-      ${list.filter((one) => !one.is_leader).map((one) => html`<${Act} key=${one.node_id} onClick=${() => act("move_leader", { ...place, to: one.node_id })}>Lead from ${one.node_id}<//>`)}
+      ${list.filter((one) => !one.is_leader && one.in_sync && one.running).map((one) => html`<${Act} key=${one.node_id} onClick=${() => act("move_leader", { ...place, to: one.node_id })}>Lead from ${one.node_id}<//>`)}
       ${held ? html`<${Act} onClick=${() => act("release_high_watermark", place)}>Release high watermark<//>` : html`<${Act} onClick=${() => act("hold_high_watermark", place)}>Hold high watermark<//>`}
       ${list.filter((one) => !one.is_leader && one.running).map((one) => one.follower_held
         ? html`<${Act} key=${`f${one.node_id}`} onClick=${() => act("release_follower", { ...place, node_id: one.node_id })}>Release follower ${one.node_id}<//>`
@@ -135,22 +135,18 @@ function Links({ brokers, act }) {
       <div class="table-box" tabindex="0" role="region" aria-label="Links between brokers">
         <table class="matrix">
           <thead><tr><th scope="col">from, to</th>${ends.map((id) => html`<th scope="col" key=${id}>${name(id)}</th>`)}</tr></thead>
-          <tbody>${ends.map((source) => html`<tr key=${source}><th scope="row">${name(source)}</th>${ends.map((target) => html`<td key=${target}>${source === target ? "" : html`<${Link} fault=${faults.get(`${source}>${target}`)} ends=${{ source, target }} act=${act} reload=${found.reload} />`}</td>`)}</tr>`)}</tbody>
+          <tbody>${ends.map((source) => html`<tr key=${source}><th scope="row">${name(source)}</th>${ends.map((target) => html`<td key=${target}>${source === target ? "" : html`<${Link} fault=${faults.get(`${source}>${target}`)} ends=${{ source, target }} act=${act} />`}</td>`)}</tr>`)}</tbody>
         </table>
       </div>
     <//>
   </section>`;
 }
 
-function Link({ fault, ends, act, reload }) {
-  const turn = (action) => async () => {
-    await act(action, ends);
-    reload();
-  };
+function Link({ fault, ends, act }) {
   const text = !fault ? "open" : fault.cut ? "cut" : fault.held ? "held" : `${fault.delay_ms} ms`;
   const says = `Link from ${ends.source} to ${ends.target}: ${text}`;
   if (readOnly) return html`<${Badge} kind=${fault ? "warn" : ""}>${text}<//>`;
-  return html`<${Badge} kind=${fault ? "warn" : ""}>${text}<//> <button type="button" class="small" aria-label=${`${says}. ${fault ? "Restore" : "Cut"}`} onClick=${turn(fault ? "restore_link" : "cut_link")}>${fault ? "restore" : "cut"}</button>`;
+  return html`<${Badge} kind=${fault ? "warn" : ""}>${text}<//> <button type="button" class="small" aria-label=${`${says}. ${fault ? "Restore" : "Cut"}`} onClick=${() => act(fault ? "restore_link" : "cut_link", ends)}>${fault ? "restore" : "cut"}</button>`;
 }
 
 function Connections() {

@@ -11,7 +11,7 @@ const EXAMPLE = '{"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "count": 
 
 export function Faults({ query }) {
   const found = usePolled((bill) => allPages("/v1/faults", "faults", bill), "faults");
-  const [state, run] = useAction(found.reload);
+  const [state, run] = useAction();
   const rows = found.value || [];
   const path = (id) => `/v1/faults/${segment(id)}`;
   return html`<div class="page">
@@ -35,15 +35,15 @@ export function Faults({ query }) {
         ]}
       />`}
     <//>
-    ${!readOnly && html`<${Add} onDone=${found.reload} />`}
+    ${!readOnly && html`<${Add} />`}
   </div>`;
 }
 
-function Add({ onDone }) {
+function Add() {
   const presets = useGet("/v1/fault-presets", 3600000);
   const [text, setText] = useState(EXAMPLE);
   const [preset, setPreset] = useState("");
-  const [state, run] = useAction(onDone);
+  const [state, run] = useAction();
   const names = presets.value ? Object.entries(presets.value.presets) : [];
   const choose = (event) => {
     const name = event.currentTarget.value;

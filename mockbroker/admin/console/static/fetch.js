@@ -12,7 +12,7 @@ export function Fetch({ rest }) {
   return html`<div class="page"><${Waits} /><${Sessions} /></div>`;
 }
 
-function Waits() {
+export function Waits() {
   const found = useGet("/v1/waits");
   const now = found.value ? found.value.now_ms : 0;
   return html`<section>

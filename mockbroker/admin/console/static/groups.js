@@ -34,7 +34,7 @@ function GroupList({ query }) {
   const rows = (found.value || []).filter((one) => one.group_id.toLowerCase().includes(text));
   return html`<div class="page">
     <h2>Groups</h2>
-    <p class="quiet">Classic and consumer groups. Share groups and streams groups this broker does not serve: their clients are told so by ApiVersions.</p>
+    <p class="quiet">Classic groups and consumer groups (KIP-848). This broker does not serve share groups (KIP-932) and streams groups (KIP-1071): ApiVersions tells their clients so.</p>
     <div class="form"><${Field} label="Search"><input type="search" value=${query.search || ""} onInput=${(event) => alterQuery({ search: event.currentTarget.value })} /><//></div>
     <${Loading} polled=${found}>
       ${rows.length === 0

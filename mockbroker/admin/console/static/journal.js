@@ -4,7 +4,7 @@
 // the newest are shown, and what went by is told as a gap. Filters mean here what they mean to
 // GET /v1/journal.
 
-import { get, pathOf, readOnly, restMs } from "./api.js";
+import { get, newBill, pathOf, readOnly, restMs } from "./api.js";
 
 const MOST_ROWS = 100000;
 const LEAST_MS = 250;
@@ -55,12 +55,12 @@ class JournalStore {
       this.tell();
     } else if (!document.hidden || this.cursor === 0) {
       try {
-        const bill = { ms: 0 };
+        const bill = newBill();
         const page = await get(pathOf("/v1/journal/rows", { since: this.cursor, limit: this.everything ? 1000 : PAGE_ROWS }), bill);
         if (generation !== this.generation) return;
         this.take(page);
         this.problem = null;
-        rest = this.restBehind(page, restMs(bill.ms, LEAST_MS));
+        rest = this.restBehind(page, restMs(bill, LEAST_MS));
       } catch (problem) {
         if (generation !== this.generation) return;
         this.problem = problem;

@@ -2,9 +2,10 @@
 
 import { html, render, useState, useEffect, useMemo, useRef } from "./vendor/preact-htm.js";
 import { calls, curlOf, get, hasToken, onCall, readOnly, reportFacts, setToken, takeTokenFromAddress } from "./api.js";
-import { useAddress, useGet } from "./hooks.js";
+import { lookAgain, useAddress, useGet } from "./hooks.js";
 import { href } from "./router.js";
 import { Copy } from "./parts.js";
+import { Failure } from "./failure.js";
 import { ms } from "./format.js";
 import { VIEWS } from "./views.js";
 
@@ -19,7 +20,7 @@ function App() {
   const chosen = SHOWN.find(([name]) => name === view);
   const main = useRef(null);
   useEffect(() => {
-    document.title = `${chosen ? chosen[1] : "?"}${rest.length ? ` ${rest[0]}` : ""} – mockbroker`;
+    document.title = `${chosen ? chosen[1] : "?"}${rest.length ? ` ${rest[0]}` : ""} – ${readOnly ? reportFacts().test : "mockbroker"}`;
   }, [view, rest[0]]);
   // On a telephone the views are a row that goes on to the side.
   useEffect(() => {
@@ -30,7 +31,7 @@ function App() {
   const shown = useMemo(() => html`<${chosen ? chosen[2] : Unknown} key=${view} rest=${rest} query=${query} />`, [view, rest, query]);
   const needsToken = cluster.problem !== null && cluster.problem.status === 401;
   useEffect(() => setLocked(needsToken), [needsToken]);
-  if (locked) return html`<${Login} onToken=${() => { setLocked(false); cluster.reload(); }} />`;
+  if (locked) return html`<${Login} onToken=${() => { setLocked(false); lookAgain(); }} />`;
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>To the view</a>
     <header class="top">
@@ -48,10 +49,6 @@ function App() {
     </main>
     ${readOnly ? html`<footer class="calls"><span class="quiet">A report: what the broker held when the test failed. Nothing is sent.</span></footer>` : html`<${Calls} />`}
   `;
-}
-
-function Failure() {
-  return html`<div class="page"><h2>${reportFacts().test}</h2><pre tabindex="0">${reportFacts().failure}</pre></div>`;
 }
 
 function Unknown() {

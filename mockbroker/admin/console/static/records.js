@@ -31,7 +31,7 @@ export function Records({ name, partitions, query }) {
       ${found.value && html`<p class="quiet">${searching ? foundText(found.value) : offsetsText(one, partition)}</p>
         <${RecordTable} name=${name} records=${found.value.records} as=${as} />`}
     <//>
-    <${Produce} name=${name} partitions=${partitions.length} onDone=${found.reload} />
+    <${Produce} name=${name} partitions=${partitions.length} />
   </section>`;
 }
 
@@ -143,9 +143,9 @@ function Writer({ name, record }) {
   return html`<button type="button" class="small" onClick=${find} disabled=${state.busy}>${state.done === "none" ? "not kept" : "Request"}</button>`;
 }
 
-function Produce({ name, partitions, onDone }) {
+function Produce({ name, partitions }) {
   const [record, setRecord] = useState({ key: "", value: "", partition: "", headers: "" });
-  const [state, run] = useAction(onDone);
+  const [state, run] = useAction();
   if (readOnly) return null;
   const set = (field) => (event) => setRecord({ ...record, [field]: event.currentTarget.value });
   const put = (event) => {

@@ -200,7 +200,7 @@ const TimelineRow = memo(({ id, index, row, chosen, slowest, onSelect }) => {
   </div>`;
 });
 
-function WaitBar({ waited, slowest, cause }) {
+export function WaitBar({ waited, slowest, cause }) {
   if (cause === "immediate" && waited <= 0) return html`<span class="quiet">at once</span>`;
   const share = Math.max(2, Math.min(100, (waited / slowest) * 100));
   return html`<span class="wait"><span class="wait-track"><span class=${`wait-bar by-${cause}`} style=${{ width: `${share}%` }}></span></span><span class="wait-text">${ms(waited)} ${cause}</span></span>`;

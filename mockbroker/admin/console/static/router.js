@@ -1,5 +1,8 @@
 // The address is the state of a view: #/requests?api=Fetch. It works in a file as on a server.
 
+import { readOnly } from "./api.js";
+
+const FIRST = readOnly ? "failure" : "requests";
 const WRITE_MS = 150;
 
 const addressListeners = new Set();
@@ -9,7 +12,7 @@ let writing = 0;
 export function address() {
   const [path, query] = (unwritten ?? location.hash).replace(/^#\/?/u, "").split("?");
   const parts = path.split("/").filter(Boolean).map(decodePart);
-  return { view: parts[0] || "requests", rest: parts.slice(1), query: Object.fromEntries(new URLSearchParams(query || "")) };
+  return { view: parts[0] || FIRST, rest: parts.slice(1), query: Object.fromEntries(new URLSearchParams(query || "")) };
 }
 
 function decodePart(part) {

@@ -10,7 +10,7 @@ const pathTo = (name) => `/v1/snapshots/${segment(name)}`;
 
 export function Snapshots({ query }) {
   const found = useGet("/v1/snapshots", 2000);
-  const [state, run] = useAction(found.reload);
+  const [state, run] = useAction();
   const [name, setName] = useState("");
   const list = found.value ? found.value.snapshots : [];
   const take = (event) => {
@@ -20,6 +20,10 @@ export function Snapshots({ query }) {
   const restore = (one) => run(async () => {
     await send("POST", `${pathTo(one.name)}/restore`);
     return `Restored: ${one.name}`;
+  });
+  const forget = (one) => run(async () => {
+    await send("DELETE", pathTo(one.name));
+    if ([query.compare, query.with].includes(one.name)) alterQuery({ compare: "", with: "" });
   });
   return html`<div class="page">
     <h2>Snapshots</h2>
@@ -41,7 +45,7 @@ export function Snapshots({ query }) {
           ["Actions", (one) => html`<span class="actions">
             <button type="button" aria-pressed=${query.compare === one.name} onClick=${() => alterQuery({ compare: one.name, with: "" })}>Compare</button>
             <${Confirm} question="Restore it? What is there now goes." onConfirm=${() => restore(one)}>Restore<//>
-            <${Act} kind="danger" onClick=${() => run(() => send("DELETE", pathTo(one.name)))}>Forget<//></span>`],
+            <${Act} kind="danger" onClick=${() => forget(one)}>Forget<//></span>`],
         ]}
       />`}
       ${query.compare && list.some((one) => one.name === query.compare) && html`<${Compare} name=${query.compare} other=${query.with || ""} list=${list} />`}

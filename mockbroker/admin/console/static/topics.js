@@ -24,7 +24,7 @@ function TopicList({ query }) {
       <${Field} label="Search"><input type="search" value=${query.search || ""} onInput=${(event) => alterQuery({ search: event.currentTarget.value })} /><//>
       <button type="button" aria-pressed=${internal} onClick=${() => alterQuery({ internal: internal ? "" : "true" })}>Coordinators' topics too</button>
     </div>
-    <${NewTopic} onDone=${found.reload} />
+    <${NewTopic} />
     <${Loading} polled=${found}>
       ${rows.length === 0
         ? html`<${Empty}>There is no such topic.<//>`
@@ -43,10 +43,10 @@ function TopicList({ query }) {
   </div>`;
 }
 
-function NewTopic({ onDone }) {
+function NewTopic() {
   const [name, setName] = useState("");
   const [partitions, setPartitions] = useState("1");
-  const [state, run] = useAction(onDone);
+  const [state, run] = useAction();
   if (readOnly) return null;
   const make = (event) => {
     event.preventDefault();
@@ -62,7 +62,7 @@ function NewTopic({ onDone }) {
 
 function Topic({ name, query }) {
   const found = useGet(`/v1/topics/${segment(name)}`);
-  const [state, run] = useAction(found.reload);
+  const [state, run] = useAction();
   const topic = found.value;
   const remove = () => run(async () => {
     await send("DELETE", `/v1/topics/${segment(name)}`);
@@ -83,7 +83,7 @@ function Topic({ name, query }) {
         <${Records} name=${name} partitions=${topic.partition_list} query=${query} />
         <h3>Partitions</h3>
         <${Partitions} name=${name} list=${topic.partition_list} />
-        <${Configs} name=${name} configs=${topic.configs} onDone=${found.reload} />
+        <${Configs} name=${name} configs=${topic.configs} />
       `}
     <//>
   </div>`;
@@ -107,10 +107,10 @@ function Partitions({ name, list }) {
   />`;
 }
 
-function Configs({ name, configs, onDone }) {
+function Configs({ name, configs }) {
   const [key, setKey] = useState("");
   const [value, setValue] = useState("");
-  const [state, run] = useAction(onDone);
+  const [state, run] = useAction();
   const set = (event) => {
     event.preventDefault();
     run(() => send("PATCH", `/v1/topics/${segment(name)}`, { configs: { [key]: value === "" ? null : value } }));

@@ -32,5 +32,12 @@ def test_what_the_broker_holds_is_told_under_the_consoles_paths() -> None:
         assert path in answers
 
 
+def test_a_group_with_a_slash_is_told_too() -> None:
+    with MockBroker(topics={"orders": 1}) as broker:
+        broker.group("team/billing").commit({("orders", 0): 1})
+        answers = capture(broker)["answers"]
+    assert answers["/v1/groups/team%2Fbilling"]["group_id"] == "team/billing"
+
+
 def test_names_are_in_paths_as_in_javascript() -> None:
     assert segment("a b/c'(é)") == "a%20b%2Fc'(%C3%A9)"

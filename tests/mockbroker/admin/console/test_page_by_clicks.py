@@ -14,7 +14,7 @@ from tests.support.fake_registry import fake_registry, framed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
     from tests.mockbroker.admin.console.conftest import Tab
 
@@ -86,6 +86,35 @@ def test_leaders_move_and_high_watermarks_are_held(tab: Tab, broker: MockBroker)
     page.wait_for_selector(f"text=Hold follower {follower}")
     assert "epoch" in (page.get_attribute(".log-part", "title") or "")
     assert tab.errors == []
+
+
+def test_what_is_done_shows_at_once_though_the_page_rests(tab: Tab, broker: MockBroker) -> None:
+    def costly(route: Route) -> None:
+        """An answer that the broker had a minute of work with."""
+        answer = route.fetch()
+        headers = {**answer.headers, "server-timing": "cpu;dur=60000, total;dur=60000"}
+        route.fulfill(response=answer, headers=headers)
+
+    tab.page.route("**/v1/**", costly)
+    page = opened(tab, broker, "cluster/orders/0")
+    page.click("text=Hold high watermark")
+    page.wait_for_selector("[aria-label=Replicas] >> text=high watermark held")
+    page.click("text=Release high watermark")
+    page.wait_for_selector("[aria-label=Replicas] >> text=high watermark held", state="detached")
+    page.click("[aria-label='Link from 1 to 2: open. Cut']")
+    page.click("[aria-label='Link from 1 to 2: cut. Restore']")
+    page.wait_for_selector("[aria-label='Link from 1 to 2: open. Cut']")
+    assert tab.errors == []
+
+
+def test_who_is_not_in_sync_is_not_offered_as_leader(tab: Tab) -> None:
+    with MockBroker(admin_port=0, brokers=3, topics={"orders": 1}) as broker:
+        _, first, second = broker.cluster.replicas("orders", 0)
+        broker.cluster.hold_follower("orders", 0, first)
+        broker.cluster.shrink_isr("orders", 0, without=first)
+        page = opened(tab, broker, "cluster/orders/0")
+        page.wait_for_selector(f"button:has-text('Lead from {second}')")
+        assert page.locator("button:has-text('Lead from')").count() == 1
 
 
 def test_records_are_produced_found_and_traced_to_their_request(

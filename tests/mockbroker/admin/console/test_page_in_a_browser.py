@@ -349,3 +349,75 @@ def test_the_file_of_a_failed_test_opens_without_a_server(
         assert tab.page.query_selector(".problem") is None, view
         assert tab.page.query_selector("#console img") is None
     assert tab.errors == []
+
+
+def test_the_file_of_a_failed_test_opens_at_why_it_failed(tab: Tab, tmp_path: Path) -> None:
+    from mockbroker.testing.pytest_plugin.report_page import write
+
+    with MockBroker(topics={"orders": 1}, admin_port=0) as broker:
+        producer = Producer(
+            {
+                "bootstrap.servers": broker.bootstrap_servers,
+                "client.id": "till",
+                "retry.backoff.ms": 10,
+                "enable.idempotence": False,
+            }
+        )
+        producer.produce("orders", b"first")
+        assert producer.flush(30) == 0
+        broker.faults.add({"api": "Produce", "error": "NOT_ENOUGH_REPLICAS", "count": 1})
+        producer.produce("orders", b"second")
+        assert producer.flush(30) == 0
+        broker.group("billing").commit({("orders", 0): 0})
+        said = "E   assert 1 == 2\nE     no"
+        failure = f"def test_it():\n>   assert 1 == 2\n{said}\n\nt.py:2: AssertionError"
+        printed = [("Captured stdout call", "to the till")]
+        path = write(str(tmp_path), broker, "tests/test_it.py::test_it", failure, printed)
+    page = tab.page
+    page.goto(f"file://{path}")
+    page.wait_for_selector("nav.views [aria-current=page]:has-text('Failure')")
+    page.wait_for_selector(LOADED)
+    assert page.inner_text("h2 >> nth=0") == "tests/test_it.py::test_it"
+    assert page.inner_text(".said") == "assert 1 == 2\n  no"
+    assert page.inner_text("[aria-label='The failure in full']") == failure
+    assert page.inner_text("[aria-label='Captured stdout call']") == "to the till"
+    (row,) = page.query_selector_all("[aria-label='Requests that went wrong or waited'] tbody tr")
+    assert all(text in row.inner_text() for text in ("till#", "Produce", "NOT_ENOUGH_REPLICAS"))
+    assert page.title() == "Failure – tests/test_it.py::test_it"
+    page.evaluate(axe_source())
+    for scheme in ("light", "dark"):
+        page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", scheme)
+        found = page.evaluate("axe.run().then(found => found.violations.map(one => one.id))")
+        assert found == [], scheme
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.evaluate("document.querySelector('main').scrollWidth") <= 360
+    page.set_viewport_size({"width": 1400, "height": 900})
+    page.click("text=Group billing: Empty, 0 members, 2 records behind")
+    page.wait_for_selector("h2:has-text('billing')")
+    page.go_back()
+    page.click("[aria-label='Requests that went wrong or waited'] >> text=Produce")
+    page.wait_for_selector(".detail >> text=NOT_ENOUGH_REPLICAS")
+    page.wait_for_selector(".field-row")
+    assert tab.errors == []
+
+
+def test_of_a_failure_the_last_lines_that_pytest_marks_are_told(
+    tab: Tab, broker: MockBroker
+) -> None:
+    page = open_view(tab, broker, "clock")
+    failures = [
+        "E   ValueError: x\n\nDuring handling …\n>   y\nE   KeyError: 'y'\n\nt.py:3: KeyError",
+        "Traceback (most recent call last):\n  …\nAssertionError: no",
+        "\n".join(["E   assert a == b", *["E     line"] * 30]),
+        "",
+    ]
+    told = page.evaluate(
+        """async failures => {
+          const { saidIn } = await import("/console/failure.js");
+          return failures.map(saidIn);
+        }""",
+        failures,
+    )
+    assert told[:2] == ["KeyError: 'y'", "AssertionError: no"]
+    assert told[2].splitlines()[-1] == "… 15 lines more below"
+    assert told[3] == ""

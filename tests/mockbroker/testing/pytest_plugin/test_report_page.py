@@ -45,6 +45,42 @@ def test_the_report_of_a_failed_test_names_the_file(run: pytest.Pytester) -> Non
     assert [one["value"] for one in records] == ["<b>paid</b>"]
 
 
+def test_the_file_has_what_the_test_printed_and_what_its_rules_lack(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        def test_fails(mockbroker):
+            print("to the till")
+            mockbroker.faults.add({"api": "Fetch", "delay_ms": 5})
+            assert mockbroker.topics() == ["orders"]
+        """
+    )
+    go(run, "--mockbroker-report=pages")
+    (file,) = (run.path / "pages").iterdir()
+    sections = {one["title"]: one["text"] for one in data_of(str(file))["facts"]["sections"]}
+    assert sections["Captured stdout call"] == "to the till\n"
+    assert "never fired" in sections["mockbroker"]
+    assert len(sections) == 2
+
+
+def test_a_fixture_that_fails_behind_the_broker_leaves_a_file_too(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def service(mockbroker):
+            mockbroker.topic("orders").put("paid")
+            raise OSError("the service does not start")
+
+        def test_it(service):
+            pass
+        """
+    )
+    go(run, "--mockbroker-report=pages")
+    (file,) = (run.path / "pages").iterdir()
+    assert "the service does not start" in data_of(str(file))["facts"]["failure"]
+
+
 def test_a_broker_elsewhere_is_asked_over_its_admin_api(tmp_path: Path) -> None:
     with MockBroker(admin_port=0, topics={"orders": 1}) as broker:
         url = broker.admin_url
