@@ -1,10 +1,11 @@
 """`mockbroker docs`: these pages as a site, by Sphinx (the extra `docs`), served on loopback.
 
-The wheel has the pages beside the code, a clone has them at its top.
+The wheel has the pages and the examples beside the code, a clone has them at its top.
 """
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -27,7 +28,11 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 def run(given: Namespace) -> int:
-    """Make the site, then serve it until interrupted; with --out only make it."""
+    """Make the site, then serve it until interrupted; with --out or --examples only that."""
+    if given.examples is not None:
+        copy_examples(Path(given.examples))
+        write_line(given.examples)
+        return 0
     if given.out is not None:
         make_site(Path(given.out))
         write_line(f"{Path(given.out) / 'index.html'}")
@@ -42,11 +47,24 @@ def run(given: Namespace) -> int:
 
 def pages() -> Path:
     """The folder of the pages."""
+    return _beside("docs", "conf.py", "pages")
+
+
+def copy_examples(target: Path) -> None:
+    """Copy the examples into a folder that is not there yet. Raises CommandError."""
+    source = _beside("examples", "orders", "examples")
+    try:
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+    except OSError as error:
+        raise CommandError(f"--examples {target}: {error.strerror or error}") from None
+
+
+def _beside(name: str, mark: str, what: str) -> Path:
     package = Path(mockbroker.__file__).parent
-    for folder in (package / "docs", package.parent / "docs"):
-        if (folder / "conf.py").is_file():
+    for folder in (package / name, package.parent / name):
+        if (folder / mark).exists():
             return folder
-    raise CommandError("docs: this installation has no pages; the wheel and a clone have them")
+    raise CommandError(f"docs: this installation has no {what}; the wheel and a clone have them")
 
 
 def make_site(target: Path) -> None:

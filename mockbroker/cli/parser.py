@@ -269,6 +269,9 @@ def _docs(parser: argparse.ArgumentParser) -> None:
     _common(parser, "docs")
     parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1 (default any free one)")
     parser.add_argument("--out", metavar="DIR", help="make the site there and serve nothing")
+    parser.add_argument(
+        "--examples", metavar="DIR", help="copy the examples that the pages tell of there"
+    )
 
 
 def _top(parser: argparse.ArgumentParser) -> None:

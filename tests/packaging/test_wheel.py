@@ -37,8 +37,11 @@ def test_it_holds_both_packages_and_nothing_else(wheel: Path) -> None:
         "mockbroker_protocol",
     }
     assert {"mockbroker/py.typed", "mockbroker_protocol/py.typed"} <= set(names)
-    files = [name.rpartition("/")[2] for name in names]
+    examples = "mockbroker/examples/"
+    assert f"{examples}languages/go/orders_test.go" in names
+    files = [name.rpartition("/")[2] for name in names if not name.startswith(examples)]
     assert not [file for file in files if file.startswith("test_") or file == "conftest.py"]
+    assert not [name for name in names if "__pycache__" in name]
 
 
 @pytest.mark.parametrize(

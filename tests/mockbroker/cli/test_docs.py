@@ -86,6 +86,15 @@ def test_it_is_made_into_a_folder(
     assert capsys.readouterr().out == f"{tmp_path / 'site' / 'index.html'}\n"
 
 
+def test_the_examples_are_copied_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "examples"
+    assert main(["docs", "--examples", str(target)]) == 0
+    assert (target / "languages" / "go" / "orders_test.go").is_file()
+    assert list(target.rglob("__pycache__")) == []
+    assert main(["docs", "--examples", str(target)]) == 2
+    assert capsys.readouterr().err == f"mockbroker: --examples {target}: File exists\n"
+
+
 def test_without_sphinx_the_extra_and_the_pages_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
