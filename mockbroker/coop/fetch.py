@@ -22,20 +22,20 @@ from mockbroker.coop.filtered_read import BUDGET, FilteredRead, Limits
 from mockbroker.coop.key_filter import KeyFilter
 from mockbroker.coop.numbers import Tag
 from mockbroker.log.offsets import FetchIsolation
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.replica.delayed_fetch import COMPLETE, bytes_available
 from mockbroker.replica.log_reader import LogReader
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.messages.fetch import AbortedTransaction, FetchResponsePartition
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services, Verdict
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
     from mockbroker.replica.fetch_params import FetchParams
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
-
-guard = fetch.guard
 
 _NO_SESSION: Final = -1
 TURN_BYTES: Final = 1 << 20
@@ -328,3 +328,34 @@ def _is_cooperative_and_filtered(request: FetchRequest) -> bool:
 
 def _key(topic: FetchTopic, index: int) -> tuple[str | bytes, int]:
     return named(topic.name or "", topic.topic_id), index
+
+
+def guard(auth: AuthHelper, request: FetchRequest) -> FetchResponse | None:
+    """As without the extension; who reads as a group's member needs READ on the group too.
+
+    As one of a share group does, whose records are dealt alike (KafkaApis.handleShareFetchRequest).
+    """
+    group = _group_of(auth.services, request)
+    if group is not None and not auth.authorize_group(AclOperation.READ, group):
+        error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        refused = fetch.whole_request_error(request, auth.version, error)
+        refused.throttle_time_ms = auth.ctx.throttle_time_ms
+        return refused
+    fetch.guard(auth, request)
+    return None
+
+
+def _group_of(services: Services, request: FetchRequest) -> str | None:
+    """The group that a fetch names, or its session; None, too, where its name cannot be read."""
+    packed = (request.unknown_tags or {}).get(Tag.GROUP_IDENTITY)
+    if packed is not None:
+        try:
+            return tags.read_identity(packed).group
+        except ProtocolError:
+            return None
+    if request.session_epoch <= 0:
+        return None
+    session = services.fetch.cache.get(request.session_id)
+    wants = None if session is None else session.extension
+    identity = wants.identity if isinstance(wants, FetchWants) else None
+    return None if identity is None or isinstance(identity, Refusal) else identity.group

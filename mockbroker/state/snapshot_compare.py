@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mockbroker.metadata.acls import Acl
     from mockbroker.state.snapshot import Snapshot, TopicImage
+
+    Entries = Mapping[object, object] | tuple[Acl, ...]
+
+
+OF_THE_CLUSTER: Final = (
+    "broker_configs",
+    "client_quotas",
+    "acls",
+    "scram_credentials",
+    "delegation_tokens",
+    "next_producer_id",
+)
+"""What a snapshot has beside its topics: how many there are is told, and no secret of any."""
 
 
 class Difference(NamedTuple):
@@ -27,15 +42,23 @@ def differences(before: Snapshot, after: Snapshot) -> list[Difference]:
     found: list[Difference] = []
     for name in sorted(old.keys() | new.keys()):
         found += _of_topic(name, old.get(name), new.get(name))
-    for what in ("broker_configs", "client_quotas", "acls", "next_producer_id"):
+    for what in OF_THE_CLUSTER:
         was, now = getattr(before, what), getattr(after, what)
         if was != now:
             plain = what == "next_producer_id"
-            texts = (
-                (str(was), str(now)) if plain else (f"{len(was)} entries", f"{len(now)} entries")
-            )
+            texts = (str(was), str(now)) if plain else (_counted(was, now), _counted(now, was))
             found.append(Difference(None, None, what, *texts))
     return found
+
+
+def _counted(entries: Entries, others: Entries) -> str:
+    """How many there are, and how many of them are not, or not so, among the others."""
+    if isinstance(entries, Mapping):
+        assert isinstance(others, Mapping)
+        own = sum(others.get(key) != value for key, value in entries.items())
+    else:
+        own = len(set(entries) - set(others))
+    return f"{len(entries)} entries, {own} of them here alone" if own else f"{len(entries)} entries"
 
 
 def _of_topic(name: str, old: TopicImage | None, new: TopicImage | None) -> Iterator[Difference]:

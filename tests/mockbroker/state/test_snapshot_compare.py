@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from mockbroker.state.snapshot import take
-from mockbroker.state.snapshot_compare import differences
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.metadata.acls import Acl
+from mockbroker.metadata.changes import (
+    AclsChanged,
+    ClientQuotasChanged,
+    ConfigsChanged,
+    DelegationTokenChanged,
+    ScramCredentialChanged,
+)
+from mockbroker.metadata.delegation_tokens import DelegationToken
+from mockbroker.metadata.scram import ScramCredential
+from mockbroker.state.snapshot import Snapshot, take
+from mockbroker.state.snapshot_compare import OF_THE_CLUSTER, Difference, differences
 from mockbroker.state.topics import alter
 from mockbroker.state.writing import create_topic
 from mockbroker_protocol.messages.produce import ProduceResponse
 from tests.support.core import Core
 from tests.support.requests import produce
+
+if TYPE_CHECKING:
+    from mockbroker.metadata.changes import Change
 
 
 def test_topics_offsets_and_configs_that_differ_are_told() -> None:
@@ -38,3 +55,33 @@ def test_records_that_are_others_at_the_same_offsets_are_told() -> None:
     partition = topic.partitions[0]._replace(log=other)
     after = before._replace(topics=(topic._replace(partitions=(partition,)),))
     assert {one.what for one in differences(before, after)} == {"records"}
+
+
+OF_ALICE: dict[str, Change] = {
+    "broker_configs": ConfigsChanged(4, "", {"log.retention.ms": "5"}),
+    "client_quotas": ClientQuotasChanged((("user", "alice"),), {"producer_byte_rate": 7.0}),
+    "acls": AclsChanged([Acl(2, "a", 3, "User:alice", "*", 3, 2)], ()),
+    "scram_credentials": ScramCredentialChanged(
+        ("alice", 1), ScramCredential(b"hush", b"hush", b"hush", 4096)
+    ),
+    "delegation_tokens": DelegationTokenChanged(
+        "id", DelegationToken("id", "User:alice", "User:alice", (), 1, 9, 5, b"hush")
+    ),
+}
+
+
+@pytest.mark.parametrize("what", [one for one in OF_THE_CLUSTER if one != "next_producer_id"])
+def test_what_is_of_the_whole_cluster_is_told_without_what_is_in_it(what: str) -> None:
+    core = Core()
+    before = take(core.cluster)
+    core.cluster.metadata.apply(OF_ALICE[what])
+    after = take(core.cluster)
+    (found,) = differences(before, after)
+    assert (found.topic, found.partition, found.what) == (None, None, what)
+    assert "1 of them here alone" in found.after
+    assert "hush" not in repr(found)
+    assert differences(after, before) == [Difference(None, None, what, found.after, found.before)]
+
+
+def test_all_that_a_snapshot_has_is_compared() -> None:
+    assert set(Snapshot._fields) - {"topics", "version"} == set(OF_THE_CLUSTER)

@@ -9,7 +9,14 @@ from zipfile import ZipFile
 import pytest
 
 from mockbroker.metadata.acls import Acl
-from mockbroker.metadata.changes import AclsChanged, ClientQuotasChanged
+from mockbroker.metadata.changes import (
+    AclsChanged,
+    ClientQuotasChanged,
+    DelegationTokenChanged,
+    ScramCredentialChanged,
+)
+from mockbroker.metadata.delegation_tokens import DelegationToken
+from mockbroker.metadata.scram import ScramCredential
 from mockbroker.state.groups import commit_offsets, committed_offsets
 from mockbroker.state.reading import TopicReader
 from mockbroker.state.snapshot import restore, take
@@ -24,6 +31,9 @@ if TYPE_CHECKING:
 
 ENTITY = (("client-id", None), ("user", "u"))
 DENIED = Acl(2, "orders", 3, "User:mallory", "*", 3, 2)
+CREDENTIAL = ScramCredential(b"salt", b"stored", b"server", 4096)
+HMAC = b"never told"
+TOKEN = DelegationToken("id", "User:a", "User:b", ("User:c",), 1, 9, 5, b"")
 
 
 @pytest.fixture
@@ -35,6 +45,8 @@ def saved(tmp_path: Path) -> Path:
     commit_offsets(cluster, "g", {("orders", 0): 2})
     cluster.metadata.apply(ClientQuotasChanged(ENTITY, {"producer_byte_rate": 7.0}))
     cluster.metadata.apply(AclsChanged([DENIED], ()))
+    cluster.metadata.apply(ScramCredentialChanged(("alice", 1), CREDENTIAL))
+    cluster.metadata.apply(DelegationTokenChanged("id", TOKEN._replace(hmac=HMAC)))
     path = tmp_path / "state.zip"
     save(take(cluster), str(path))
     return path
@@ -54,6 +66,13 @@ def test_another_cluster_takes_it_over(saved: Path) -> None:
     assert other.metadata.topics["empty"].configs == {"retention.ms": "1000"}
     assert other.metadata.client_quotas == {ENTITY: {"producer_byte_rate": 7.0}}
     assert list(other.metadata.acls) == [DENIED]
+    assert other.metadata.scram_credentials == {("alice", 1): CREDENTIAL}
+    assert [one._replace(hmac=b"") for one in other.metadata.delegation_tokens.values()] == [TOKEN]
+    with ZipFile(saved) as archive:
+        told = archive.read("snapshot.json")
+    assert b"User:b" in told
+    assert HMAC not in told
+    assert HMAC.hex().encode() not in told
 
 
 def test_what_is_loaded_is_what_was_saved(saved: Path) -> None:
