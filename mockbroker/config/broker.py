@@ -50,6 +50,9 @@ _FAMILIES: Final[tuple[tuple[str, ...], ...]] = (
 )
 _FAMILY_OF: Final = {name: family for family in _FAMILIES for name in family}
 
+AUTHORIZERS: Final = frozenset(("allow.everyone.if.no.acl.found", "super.users"))
+"""Keys of StandardAuthorizer, which reads them when a broker starts: to KafkaConfig they are
+somebody's own, which a request may set to anything."""
 _LISTENER_PREFIX: Final = "listener.name."
 _MECHANISMS: Final = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi")
 _PER_MECHANISM: Final = (
@@ -154,6 +157,8 @@ class BrokerConfig(TypedLookups):
 
     def configured(self, name: str) -> str | None:
         """The text that was set for this key at any level, None when its default is in force."""
+        if name in AUTHORIZERS:
+            return self._static.get(name)
         text = self._dynamic.get(name)
         if text is None:
             text = self._dynamic_default.get(name)

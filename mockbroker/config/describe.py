@@ -12,6 +12,7 @@ from mockbroker.config import client_metrics
 from mockbroker.config.broker import synonym_names
 from mockbroker.config.definition import ConfigType, format_value
 from mockbroker.config.dynamic import find_definition
+from mockbroker.config.errors import ConfigError
 from mockbroker.config.registry import BROKER, GROUP, TOPIC
 from mockbroker.config.rows import ConfigRow, ConfigSource, ConfigSynonym
 
@@ -61,13 +62,21 @@ def broker_row(config: BrokerConfig, name: str) -> ConfigRow:
         return ConfigRow(name, None, synonyms[0].source, ConfigType.UNKNOWN, True, True, synonyms)
     return ConfigRow(
         name,
-        None if definition.sensitive else format_value(config.value(name)),
+        None if definition.sensitive else _shown(config, name),
         synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
         definition.type,
         definition.sensitive,
         not definition.dynamic,
         synonyms,
     )
+
+
+def _shown(config: BrokerConfig, name: str) -> str | None:
+    """A value as configs show it; one that a request set and nobody can read, as it was set."""
+    try:
+        return format_value(config.value(name))
+    except ConfigError:
+        return config.configured(name)
 
 
 def broker_synonyms(config: BrokerConfig, name: str) -> tuple[ConfigSynonym, ...]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.config.errors import ConfigError
 from mockbroker.config.registry import BROKER
 from mockbroker.config.security_protocol import PROTOCOL_MAP, SecurityProtocol, parse_protocol_map
 
 if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.config.definition import ConfigDefinition
 
 
 def security_protocol(config: BrokerConfig, listener: str) -> SecurityProtocol:
@@ -27,14 +29,25 @@ def listener_text(
 ) -> str | None:
     """The text in force for a key at a listener; None where nothing is set and none is default.
 
-    What is set for a mechanism goes before what is set for all of them.
+    What is set for a mechanism goes before what is set for all of them. A text that cannot be read
+    does not count: a request may have set it, as with Apache Kafka, which looks at it when the
+    listener is opened.
     """
+    definition = BROKER.require(name)
     for key in (name,) if mechanism is None else (f"{mechanism.lower()}.{name}", name):
         for each in (f"listener.name.{listener.lower()}.{key}", key):
             text = config.configured(each)
-            if text is not None:
+            if text is not None and _can_be_read(definition, text):
                 return text
     return config.text(name)
+
+
+def _can_be_read(definition: ConfigDefinition, text: str) -> bool:
+    try:
+        definition.parse(text)
+    except ConfigError:
+        return False
+    return True
 
 
 def listener_int(

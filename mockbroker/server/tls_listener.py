@@ -34,6 +34,7 @@ _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion
 _TOO_OLD: Final = ("TLSv1", "TLSv1.1")
 """Java refuses them too, whoever asks for them."""
 _OF_KEY_STORE: Final = ("ssl.key.", "ssl.keystore.")
+_FACTORY: Final = "ssl.engine.factory.class"
 _RULES: Final = "ssl.principal.mapping.rules"
 _CLIENT_AUTH: Final = {
     "none": ssl.CERT_NONE,
@@ -78,6 +79,8 @@ class TlsListener:
         self._config = config
         self._listener = listener
         self._logs_in = logs_in
+        if self._text(config, _FACTORY) is not None:
+            raise StoreError(_FACTORY, "it is a class of Java", "none")
         self._versions = self._text(config, "ssl.enabled.protocols") or ""
         self._ciphers = self._text(config, "ssl.cipher.suites") or ""
         self._auth = self._client_auth(config)
@@ -212,9 +215,6 @@ class TlsListener:
                 return key_store.get(key)
             return self._text(config, key)
 
-        factory = "ssl.engine.factory.class"
-        if text(factory) is not None:
-            raise StoreError(factory, "it is a class of Java", "none")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         # Each connection shows its certificate anew, and none asks for new keys in between.
         context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from mockbroker.config.broker import BrokerConfig
-from mockbroker.config.dynamic import check_dynamic, find_definition
+from mockbroker.config.broker import AUTHORIZERS, BrokerConfig
+from mockbroker.config.dynamic import check_dynamic
 from mockbroker.config.errors import ConfigError
+from mockbroker.config.registry import BROKER
 from mockbroker.config.topic import TopicConfig
 from mockbroker.journal.printable import printable
 from mockbroker.metadata.acl_control import acl_problem
@@ -155,7 +156,11 @@ def _broker_configs(where: str, name: str, value: object) -> dict[str, str]:
     texts = _texts(where, value)
     try:
         # As static ones too: how far threads may change at once is no question here.
-        known = {key: text for key, text in texts.items() if find_definition(key) is not None}
+        known = {
+            key: text
+            for key, text in texts.items()
+            if key not in AUTHORIZERS and BROKER.get(key) is not None
+        }
         check_dynamic(BrokerConfig(known), texts, cluster_default=not name)
     except ConfigError as error:
         raise FieldError(where, quoted(str(error))) from None

@@ -58,11 +58,14 @@ def for_aiokafka(token: Token) -> object:
 
 
 def for_kafka_python(token: Token) -> object:
-    """The same of kafka-python, which has moved its class."""
+    """The same of kafka-python, which has moved its class twice."""
     try:
         from kafka.net.sasl.oauth import AbstractTokenProvider
     except ImportError:
-        from kafka.sasl.oauth import AbstractTokenProvider
+        try:
+            from kafka.sasl.oauth import AbstractTokenProvider
+        except ImportError:
+            from kafka.oauth import AbstractTokenProvider
 
     class Provider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
         def token(self) -> str:

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.testing.token_providers import for_kafka_python
 from tests.clients.workload import (
     HEARTBEAT_MS,
     MAX_POLL_RECORDS,
@@ -30,6 +31,9 @@ from tests.clients.workload import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+
+TOKEN_PROVIDER = "sasl_oauth_token_provider"
 
 
 def lend_six() -> None:
@@ -129,6 +133,8 @@ def main(bootstrap: str, topic: str, compression: str, api_version: str) -> None
     connect: dict[str, Any] = {"bootstrap_servers": bootstrap}
     if PROGRAM_CONFIG in os.environ:
         connect = json.loads(Path(os.environ[PROGRAM_CONFIG]).read_text("utf-8"))
+        if TOKEN_PROVIDER in connect:
+            connect[TOKEN_PROVIDER] = for_kafka_python(connect[TOKEN_PROVIDER])
     if api_version != "auto":
         connect["api_version"] = tuple(int(part) for part in api_version.split("."))
     admin = KafkaAdminClient(**connect)

@@ -39,6 +39,7 @@ CONFIG = {
 }
 PRINCIPALS = {"SCRAM": "User:alice", "MTLS": "User:CN=alice", "OAUTH": "User:alice"}
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
+TOKEN_PROVIDER = "sasl_oauth_token_provider"
 
 
 class Secured(NamedTuple):
@@ -71,6 +72,8 @@ class Secured(NamedTuple):
                 config[TOKEN_URL] = f"file:{TOKEN_FILE}"
             file.write_text("".join(f"{key}={value}\n" for key, value in config.items()))
         else:
+            if TOKEN_PROVIDER in config:  # of which the program makes one again
+                config[TOKEN_PROVIDER] = config[TOKEN_PROVIDER].token()
             file.write_text(json.dumps(config))
         return str(file)
 

@@ -62,7 +62,9 @@ def no_log(name: str) -> bytes:
 
 
 def test_what_is_right_is_taken() -> None:
-    configs = {"": {"log.retention.ms": "5", "num.io.threads": "900"}, "1": {"plugin.key": "x"}}
+    unread = {"plain.connections.max.reauth.ms": "soon", "super.users": "nobody"}
+    of_one = {"plugin.key": "x", **unread}
+    configs = {"": {"log.retention.ms": "5", "num.io.threads": "900"}, "1": of_one}
     two = [quota(), quota(entity=[["client-id", None], ["user", "u"]])]
     snapshot = read_snapshot(index(broker_configs=configs, client_quotas=two, acls=[acl()]), no_log)
     assert snapshot.broker_configs == configs
