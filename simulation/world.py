@@ -7,18 +7,18 @@ client could meet. `cluster.world` adds what several brokers have.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mockbroker.cluster.cluster import Cluster
 from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.cluster.nodes import LISTENER
 from mockbroker.node.metered_broker import MeteredBroker
-from mockbroker_protocol.frames import FrameBuffer
 from simulation.stage import EPOCH_MS, PROBE, Stage, Wire
 from simulation.turns import ALLOWED_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from random import Random
 
     from mockbroker.node.broker import Broker
@@ -79,12 +79,12 @@ class World(Stage):
         """Open a connection to the first broker; bytes may be sent at once."""
         return self.wire_to(self.broker, endpoint)
 
-    def wire_to(self, broker: Broker, endpoint: Endpoint) -> Wire:
+    def wire_to(self, broker: Broker, endpoint: Endpoint, listener: str = LISTENER) -> Wire:
         """Open a connection to a broker that is up."""
         self._wires_made += 1
         wire = Wire(self, self._wires_made, endpoint, broker.broker_id)
         self._wires[wire.id] = wire
-        self._open(broker, wire.id)
+        self._open(broker, wire.id, listener)
         return wire
 
     def _open(self, broker: Broker, connection_id: int, listener: str = LISTENER) -> None:
@@ -147,8 +147,18 @@ class World(Stage):
         """The same for what is perhaps not answered at once: then there is none.
 
         It may be several frames. `principal`: who asks; None: whoever connects without a name.
+        """
+        with self.conversation(broker, principal, listener) as say:
+            return say(frame)
 
-        A broker whose memory for requests is full is lent some, and nobody else may have it.
+    @contextmanager
+    def conversation(
+        self, broker: Broker, principal: str | None = None, listener: str = "PLAINTEXT"
+    ) -> Iterator[Callable[[bytes], list[bytes]]]:
+        """A connection past the network for several requests, one after the other, at one time.
+
+        What is yielded takes bytes and gives the frames that come back at once. A broker whose
+        memory for requests is full is lent some, and nobody else may have it.
         """
         pool = broker.pool if isinstance(broker, MeteredBroker) else None
         waiting = None
@@ -161,21 +171,25 @@ class World(Stage):
         connection = broker.connection(PROBE)
         if principal is not None and connection is not None:
             connection.principal = principal
-        broker.receive(PROBE, frame, self.now_ms)
-        while broker.requests.unfinished:  # a step may take so many frames alone
-            broker.go_on(self.now_ms, lambda: False)
-        written = b"".join(
-            chunk
-            for outgoing in broker.take_outbox()
-            if outgoing.connection_id == PROBE
-            for chunk in outgoing.chunks
-        )
+
+        def say(data: bytes) -> list[bytes]:
+            broker.receive(PROBE, data, self.now_ms)
+            while broker.requests.unfinished:  # a step may take so many frames alone
+                broker.go_on(self.now_ms, lambda: False)
+            written = b"".join(
+                chunk
+                for outgoing in broker.take_outbox()
+                if outgoing.connection_id == PROBE
+                for chunk in outgoing.chunks
+            )
+            return _frames_in(written)
+
+        yield say
         broker.disconnect(PROBE, self.now_ms)
         broker.requests.turn_over = over
         if pool is not None and waiting is not None:
             pool.available -= LENT_BYTES
             pool._waiting = waiting  # noqa: SLF001
-        return [*map(bytes, FrameBuffer().feed(written))]
 
     def operate(self, action: Callable[[], object]) -> None:
         """Do something to the cluster that no client can ask for, as one step."""
@@ -267,3 +281,13 @@ class World(Stage):
             broker.resume(wire.id, self.now_ms)
             return True
         return False
+
+
+def _frames_in(data: bytes) -> list[bytes]:
+    """Whole frames, of which one may be empty: a token that says nothing."""
+    frames, place = [], 0
+    while place < len(data):
+        start = place + 4
+        place = start + int.from_bytes(data[place:start], "big")
+        frames.append(data[start:place])
+    return frames

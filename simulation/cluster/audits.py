@@ -5,14 +5,17 @@ Nobody of this crew is a client. A log that was cut is looked at right then, oth
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from simulation.cluster.crews import Crew, CrewSetting
 from simulation.cluster.departures import Departures
 from simulation.cluster.fetch_audits import FetchAudits
 from simulation.cluster.fetcher_audits import FetcherAudits
 from simulation.cluster.follower_audits import FollowerAudits
 from simulation.cluster.group_audits import GroupAudits
+from simulation.cluster.late_markers import LateMarkers
 from simulation.cluster.log_audits import wrong_with
 from simulation.cluster.runtime_audits import wrong_groups, wrong_writes
 from simulation.cluster.store_audits import wrong_configs
@@ -53,6 +56,7 @@ class AuditCrew(Crew):
         self.departures = Departures(setting.world)
         self.probes = Probes(setting.stream("probes"))
         self.transactions = TransactionAudits(setting.world.cluster.metadata)
+        self.late_markers = LateMarkers()
         racks = [*dict.fromkeys(self.plan.racks)]
         self.fetches = FetchAudits(setting.world, setting.stream("fetch audits"), racks)
         self.waits = Waits(setting.world, setting.truth)
@@ -74,6 +78,9 @@ class AuditCrew(Crew):
         if log is None:
             return
         self._passed[log] = max(self._passed.get(log, 0), log.high_watermark)
+        began = before is None or before[4] != partition.leader_epoch
+        if began and partition.is_leader and partition.topic == GROUP_METADATA_TOPIC:
+            self.world.at(0, partial(self._look_at_groups, at.node_id))
         if before is not None and before[0] is log and log.log_end_offset < before[1]:
             self._audit(partition, at.node_id)
         elif not self._done:
@@ -106,11 +113,18 @@ class AuditCrew(Crew):
                 *self.groups.look(broker),
                 *self.departures.look(broker),
                 *self.transactions.look(broker, self.world.now_ms),
+                *self.late_markers.look(broker),
                 *self.probes.look(broker, self.world.slack_ms),
             ):
                 self.world.violate(f"broker {broker.broker_id}: {wrong}")
         if not self._stopped:
             self.world.at(LOOK_AT_PARKED_EVERY_MS, self._look_at_parked)
+
+    def _look_at_groups(self, node: int) -> None:
+        """A coordinator has just begun, and what it loaded may not be replicated yet."""
+        broker = self.world.cluster.broker(node)
+        for wrong in () if broker is None else wrong_groups(broker, self._rng):
+            self.world.violate(f"broker {node} has begun: {wrong}")
 
     def _audit(self, partition: Partition, node: int) -> None:
         log = partition.log

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from mockbroker.cluster.nodes import LISTENER
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.frames import FrameBuffer
 from mockbroker_protocol.messages.metadata import (
@@ -34,8 +35,9 @@ BACKOFF_MS = 50.0
 class NodeChannel(Calls):
     """A connection to one broker; one call at a time, which None answers when no answer comes."""
 
-    def __init__(self, world: ClusterWorld, name: str, node: int) -> None:
+    def __init__(self, world: ClusterWorld, name: str, node: int, listener: str = LISTENER) -> None:
         super().__init__(world, name)
+        self._listener = listener
         self._world = world
         self._node = node
         self._wire: Wire | None = None
@@ -53,7 +55,7 @@ class NodeChannel(Calls):
         world = self._world
         if self._wire is None or not self._wire.open:
             self._frames = FrameBuffer()
-            self._wire = world.connect_to(self, self._node)
+            self._wire = world.connect_to(self, self._node, self._listener)
         call, data = self.add(request, version, on_answer)
         if self._wire is None:
             world.at(0, lambda: self._fail(call))
@@ -84,6 +86,8 @@ class ClusterClient:
 
     reads_on = False
     """Whether it only reads, and goes on with that while writers finish."""
+    listener = LISTENER
+    """Where it connects."""
 
     def __init__(
         self, world: ClusterWorld, name: str, rng: Random, truth: Truth, topics: dict[str, int]
@@ -145,7 +149,8 @@ class ClusterClient:
         """Ask a broker; None answers when the connection was lost or took too long."""
         channel = self._channels.get(node)
         if channel is None:
-            channel = self._channels[node] = NodeChannel(self.world, self.name, node)
+            channel = NodeChannel(self.world, self.name, node, self.listener)
+            self._channels[node] = channel
 
         def take(answer: object | None) -> None:
             assert answer is None or isinstance(answer, kind)

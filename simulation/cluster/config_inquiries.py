@@ -10,10 +10,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.config.broker import BrokerConfig
+from mockbroker.config.logins import login_problem
 from mockbroker.config.principal_rules import PrincipalRules
 from mockbroker.config.registry import BROKER, GROUP, TOPIC
 from mockbroker.config.rows import ConfigSource
 from mockbroker.metadata.acls import Acl
+from mockbroker.re2.expression import matching
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.acls import (
     DeleteAclsFilter,
@@ -34,12 +37,11 @@ from mockbroker_protocol.messages.quotas import (
 from simulation.cluster.acl_rules import ANY, LITERAL, MATCH, PREFIXED, acl_fits
 from simulation.cluster.admin_changes import ENTITIES, GUARDED
 from simulation.cluster.metadata_inquiries import BAD_NAME, NOBODY
-from simulation.expressions import draw_expression
+from simulation.expressions import draw_any_expression, draw_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from mockbroker.config.broker import BrokerConfig
     from simulation.cluster.metadata_inquiries import Asker
 
 TOPICS, BROKERS, LOGGERS, METRICS, GROUPS = 2, 4, 8, 16, 32
@@ -50,6 +52,39 @@ LEVELS: Final = (
     ConfigSource.STATIC_BROKER_CONFIG,
 )
 INVALID: Final = ErrorCode.INVALID_REQUEST
+EXPRESSIONS: Final = 5
+_PACKAGE: Final = "org.apache.kafka.common.security"
+_SIGNED: Final = f"{_PACKAGE}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+_HANDLER: Final = "sasl.server.callback.handler.class"
+_OAUTH: Final = "oauthbearer.sasl.oauthbearer."
+GOOD_LOGINS: Final[Mapping[str, str]] = {
+    "sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER,SCRAM-SHA-256",
+    "plain.sasl.jaas.config": f'{_PACKAGE}.plain.PlainLoginModule required user_a="b";',
+    f"oauthbearer.{_HANDLER}": _SIGNED,
+    f"{_OAUTH}jwks.endpoint.url": "auto",
+    f"{_OAUTH}expected.audience": "a",
+    f"{_OAUTH}expected.issuer": "b",
+}
+LOGIN_PROBLEMS: Final[Sequence[tuple[Mapping[str, str], str | None]]] = (
+    ({}, None),
+    ({f"{_OAUTH}jwks.endpoint.url": "https://keys.test/x"}, None),
+    ({f"{_OAUTH}expected.issuer": "", f"{_OAUTH}allow.unverified.issuer": "true"}, None),
+    ({"sasl.enabled.mechanisms": "GSSAPI"}, "sasl.enabled.mechanisms"),
+    ({f"plain.{_HANDLER}": "x.Y"}, f"plain.{_HANDLER}"),
+    ({f"oauthbearer.{_HANDLER}": "x.Y"}, f"oauthbearer.{_HANDLER}"),
+    ({"plain.sasl.jaas.config": ""}, "plain.sasl.jaas.config"),
+    ({"plain.sasl.jaas.config": "x required"}, "plain.sasl.jaas.config"),
+    ({"plain.sasl.jaas.config": "x wanted;"}, "plain.sasl.jaas.config"),
+    ({"plain.sasl.jaas.config": "x required a;"}, "plain.sasl.jaas.config"),
+    ({"plain.sasl.jaas.config": "x required; y required;"}, "plain.sasl.jaas.config"),
+    ({"plain.sasl.jaas.config": "// nothing"}, "plain.sasl.jaas.config"),
+    ({f"{_OAUTH}jwt.validator.class": "x.Y"}, f"{_OAUTH}jwt.validator.class"),
+    ({f"{_OAUTH}jwks.endpoint.url": "nowhere"}, f"{_OAUTH}jwks.endpoint.url"),
+    ({f"{_OAUTH}expected.audience": ""}, f"{_OAUTH}expected.audience"),
+    ({f"{_OAUTH}expected.issuer": ""}, f"{_OAUTH}expected.issuer"),
+    ({f"{_OAUTH}clock.skew.seconds": "-1"}, f"{_OAUTH}clock.skew.seconds"),
+)
+"""What is otherwise at a listener, and which key is told to be wrong."""
 
 
 def _describe(
@@ -263,12 +298,36 @@ def acls(asker: Asker) -> None:
 
 def names_of_certificates(asker: Asker) -> None:
     """`ssl.principal.mapping.rules` of a listener: the first rule that matches makes the name."""
-    drawn, name = draw_expression(asker.rng), asker.rng.choice((*asker.plan.topics, NOBODY))
-    rules = PrincipalRules(f"RULE:^CN=([a-z]+),(?:{drawn.text})$/$1/U,RULE:^.*=x$/x/,DEFAULT")
-    subject = f"CN=alice,{name}"
-    fits = re.fullmatch(f"CN=([a-z]+),(?:{drawn.python})", subject, re.ASCII)
-    told = rules.name_of(subject)
-    asker.expect(f"{subject} by {drawn.text}", told, "ALICE" if fits else subject)
+    for _ in range(EXPRESSIONS):
+        drawn, name = draw_expression(asker.rng), asker.rng.choice((*asker.plan.topics, NOBODY))
+        rules = PrincipalRules(
+            f"RULE:^CN=([a-z]+),(?:{drawn.text})$/$1/U,RULE:^CN=(?P<who>[a-z]+),x.*$/${{who}}.x/L,"
+            "RULE:^.*=y$/y/,DEFAULT"
+        )
+        rest = asker.rng.choice((name, "xyz"))
+        subject = f"CN=alice,{rest}"
+        fits = re.fullmatch(f"CN=([a-z]+),(?:{drawn.python})", subject, re.ASCII)
+        by_second = "alice.x" if rest.startswith("x") else subject
+        told = rules.name_of(subject)
+        asker.expect(f"{subject} by {drawn.text}", told, "ALICE" if fits else by_second)
+
+
+def bad_expressions(asker: Asker) -> None:
+    """What is no expression is told to be none, what is one is read."""
+    for _ in range(EXPRESSIONS):
+        drawn = draw_any_expression(asker.rng)
+        names = {*asker.plan.topics, NOBODY, "txn0", "x-0.n"}
+        told = matching(drawn.text, names)
+        asker.expect(drawn.text, told, {name for name in names if drawn.matches(name)})
+
+
+def login_problems(asker: Asker) -> None:
+    """What keeps a listener from being opened, since nobody could log in."""
+    prefix = "listener.name.test."
+    changes, key = asker.rng.choice(LOGIN_PROBLEMS)
+    configs = {f"{prefix}{name}": text for name, text in {**GOOD_LOGINS, **changes}.items() if text}
+    found = login_problem(BrokerConfig(configs), "TEST")
+    asker.expect(f"{changes}", found and found.key, key and f"{prefix}{key}")
 
 
 CONFIG_INQUIRIES: Final[tuple[Callable[[Asker], None], ...]] = (
@@ -281,4 +340,6 @@ CONFIG_INQUIRIES: Final[tuple[Callable[[Asker], None], ...]] = (
     bad_quota_filters,
     acls,
     names_of_certificates,
+    bad_expressions,
+    login_problems,
 )

@@ -3,6 +3,7 @@
 - A fetch tells of each partition where its replica stands: end, epochs, log start, and the high
   watermark by v18 (KIP-1166). What it leaves out, its session knows already: the session at the
   leader is in the epoch of the fetch, and has just what is followed and not put off (KIP-227).
+- A leader that has answered takes a replica to have what it told, and not what it had before.
 - An answer changes no replica that is elsewhere by then, or in another leader epoch.
 - Nothing that is followed is left out of the fetch that is parked, or put off for good.
 - Bytes that were damaged on their way, or came twice, are not stored: some are here.
@@ -18,7 +19,7 @@ from mockbroker_protocol.records.batch import iterate_batches
 from simulation.session_handler import UNKNOWN_HIGH_WATERMARK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from random import Random
 
     from mockbroker.cluster.links.broker_client import BrokerClient
@@ -77,16 +78,26 @@ class FetcherAudits:
         self.asked: dict[ReplicaFetcher, set[Key]] = {}
         """What each followed when it last asked and was due then."""
         self._asked_once: dict[ReplicaFetcher, set[PartitionFetchState]] = {}
+        world.on_up.append(self._hear_all)
 
     def look(self) -> None:
         """Each fetcher, between two steps."""
+        for node, leader, fetcher in self._fetchers():
+            self._hear(node, leader, fetcher)
+            self._check_at_rest(node, leader, fetcher)
+
+    def _hear_all(self) -> None:
+        for node, leader, fetcher in self._fetchers():
+            self._hear(node, leader, fetcher)
+
+    def _fetchers(self) -> Iterator[tuple[int, int, ReplicaFetcher]]:
+        """Of each broker that is up, by the leader that they follow."""
         running = self._world.peers.running
         for node in self._world.nodes:
             if node in running:
-                fetchers = running[node].fetchers._by_leader  # noqa: SLF001 -- for the audit alone
-                for leader, fetcher in fetchers.items():
-                    self._hear(node, leader, fetcher)
-                    self._check_at_rest(node, leader, fetcher)
+                by_leader = running[node].fetchers._by_leader  # noqa: SLF001 -- for the audit alone
+                for leader, fetcher in by_leader.items():
+                    yield node, leader, fetcher
 
     def _hear(self, node: int, leader: int, fetcher: ReplicaFetcher) -> None:
         client = fetcher.channel
@@ -98,7 +109,15 @@ class FetcherAudits:
 
         def fetches(request: FetchRequest, version: int, on_response: OnResponse) -> None:
             self._check_request(node, leader, fetcher, request, version)
-            fetch(request, version, self._watched(node, fetcher, on_response))
+            asked = [fetcher._by_key[key].partition for key in self.asked[fetcher]]  # noqa: SLF001
+            ends = {partition: _stand(partition) for partition in asked}
+
+            def answered(response: object) -> None:
+                if isinstance(response, FetchResponse) and not response.error_code:
+                    self._check_known(node, leader, fetcher, ends)
+                on_response(response)
+
+            fetch(request, version, self._watched(node, fetcher, answered))
 
         def sends(request: object, version: int, on_response: OnResponse) -> None:
             send(request, version, self._watched(node, fetcher, on_response))
@@ -186,6 +205,30 @@ class FetcherAudits:
             alarm = fetcher._alarm  # noqa: SLF001
             if alarm is None or not alarm.pending:
                 self._wrong(node, leader, "it has asked nothing, and nothing wakes it")
+
+    def _check_known(
+        self, node: int, leader: int, fetcher: ReplicaFetcher, asked: dict[Partition, Stand]
+    ) -> None:
+        """A leader that has answered does not take a replica to have more than it was told."""
+        broker = self._world.cluster.broker(leader)
+        for partition, stood in asked.items() if broker is not None else ():
+            assert broker is not None
+            led = broker.services.replicas.partition(partition.topic, partition.index)
+            if led is None or led.topic_id != partition.topic_id:
+                continue
+            follower = None if led.followers is None else led.followers.get(node)
+            if (
+                follower is not None
+                and led.leader_epoch == stood.epoch
+                and follower.broker_epoch == fetcher.broker_epoch
+                and follower.log_end_offset > stood.end
+            ):
+                self._wrong(
+                    node,
+                    leader,
+                    f"it has told {stood.end} of {partition}, and is taken to have "
+                    f"{follower.log_end_offset}",
+                )
 
     # -- what is taken -----------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ class FollowerAudits:
     def __init__(self, world: ClusterWorld, truth: Truth, *, tails_are_lost: bool = False) -> None:
         self._world = world
         self._tails_are_lost = tails_are_lost
-        """A follower may come back with less than its leader knows of, until it fetches."""
+        """A follower may come back with less than its leader knows of, until it has fetched."""
         self._truth = truth
         self._lag_ms = world.cluster.brokers[0].services.replicas.max_lag_ms()
         self._hosts: set[ReplicaManager] = set()
@@ -123,6 +123,8 @@ class FollowerAudits:
         for node in set(isr) ^ set(before):
             follower = followers.get(node)
             has = -1 if follower is None else follower.log_end_offset
+            if follower is not None and follower.reader is not None:
+                has = min(has, follower.reader.fetch_offset)  # as it has asked itself
             if node in isr and has < max(partition.high_watermark, _epoch_start(partition)):
                 return f"{node} has {has} of {partition.high_watermark} records"
             if node in before and has == end:
@@ -190,11 +192,11 @@ class FollowerAudits:
             self._ends.setdefault(partition, []).append((self._world.now_ms, end))
         if at.broker is not None:
             self._hear(at.broker)
-        if partition.followers is None or self._tails_are_lost:
+        if partition.followers is None:
             return
         for follower in partition.followers.all():
             peer = self._world.cluster.broker(follower.replica_id)
-            if peer is None:
+            if peer is None or (self._tails_are_lost and not self._has_fetched(follower)):
                 continue
             replica = peer.services.replicas.partition(partition.topic, partition.index)
             if (
@@ -208,6 +210,11 @@ class FollowerAudits:
                         f"{partition}: its leader {at.node_id} takes {follower.replica_id} to have "
                         f"{follower.log_end_offset} records, which has {has}"
                     )
+
+    def _has_fetched(self, follower: Follower) -> bool:
+        """Whether it has told its leader what it has since it was last started."""
+        running = self._world.peers.running.get(follower.replica_id)
+        return running is not None and follower.broker_epoch == running.fetchers.broker_epoch
 
 
 def _epoch_start(partition: Partition) -> int:

@@ -1,7 +1,8 @@
 """The rules of one group, held against what its members are told.
 
 - An offset that is told is replicated, and at the coordinator in force not older than what was
-  told or acknowledged before it was asked, as far as that one has it committed (`OffsetHistory`).
+  told or acknowledged before it was asked, as far as that one has it committed (`OffsetHistory`);
+  to who insists (require_stable) not older than what was written by then.
 - In one generation of a classic group a partition is of one member, and generations that were
   synced do not go back; nor do the epochs of a consumer group.
 - Who is told by a heartbeat that all is well has a whole session from when it was sent.
@@ -38,6 +39,8 @@ class Asked(NamedTuple):
     incarnation: int
     known: dict[Part, int]
     generation: int
+    written: int = 0
+    """Where the coordinator's log ended, if who asks insists on what is written."""
 
 
 @dataclass(slots=True)
@@ -84,7 +87,8 @@ class GroupBook:
         known = {part: self.offsets.known((self.name, *part), mark) for part in parts or ()}
         incarnation = self.offsets.incarnation(self.name)
         generation = self._generation[1] if self._generation[0] == incarnation else -1
-        return Asked(self._time, node, self._epoch(node), incarnation, known, generation)
+        epoch, written = self._epoch(node), self._log_end(node) if stable else 0
+        return Asked(self._time, node, epoch, incarnation, known, generation, written)
 
     def is_current(self, asked: Asked) -> bool:
         """Whether who was asked has been the coordinator in force all the time since."""
@@ -100,6 +104,11 @@ class GroupBook:
         partition = self._partition(node)
         return 0 if partition is None else partition.high_watermark
 
+    def _log_end(self, node: int) -> int:
+        partition = self._partition(node)
+        log = None if partition is None else partition.log
+        return 0 if log is None else log.log_end_offset
+
     def _epoch(self, node: int) -> int:
         return self._truth.led_epoch(GROUP_METADATA_TOPIC, self.index, node)
 
@@ -111,9 +120,11 @@ class GroupBook:
 
     def fetched(self, asked: Asked, part: Part, offset: int) -> None:
         """OffsetFetch told an offset, -1 for none."""
-        known = asked.known.get(part, 0) if self.is_current(asked) else 0
-        value = None if offset < 0 else offset
-        self._judge(self.offsets.tell((self.name, *part), value, known))
+        key, value = (self.name, *part), None if offset < 0 else offset
+        known = 0
+        if self.is_current(asked):
+            known = max(asked.known.get(part, 0), self.offsets.told_by(key, asked.written))
+        self._judge(self.offsets.tell(key, value, known))
         self.checks += 1
 
     def _judge(self, wrong: str | None) -> None:

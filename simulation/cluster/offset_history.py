@@ -65,6 +65,11 @@ class OffsetHistory:
             known = min(known, bisect_right(self._ends_at[key], high_watermark) - 1)
         return known
 
+    def told_by(self, key: OffsetKey, end: int) -> int:
+        """The number of the last value that stands below this offset of the log."""
+        self._catch_up()
+        return max(0, bisect_right(self._ends_at.get(key, [0]), end) - 1)
+
     def acknowledge(self, key: OffsetKey, offset: int) -> str | None:
         """A commit was acknowledged; what is wrong with that, None when nothing is."""
         values = self._history(key)

@@ -131,17 +131,42 @@ AUTHORIZER = {
 }
 SUPER_USERS = {"super.users": "User:ANONYMOUS"}
 """Who everybody is but those whom ACLs are about."""
-LOGIN_LISTENER = "SASL"
+LOGIN_LISTENER, SIGNED_LISTENER = "SASL", "SIGNED"
+TOKEN_ROUNDS_MS = 300
+OAUTH_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
 LOGINS = {
-    "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,{LOGIN_LISTENER}:SASL_PLAINTEXT",
-    "sasl.enabled.mechanisms": "PLAIN",
-    f"listener.name.{LOGIN_LISTENER.lower()}.plain.sasl.jaas.config": (
+    "listener.security.protocol.map": (
+        f"PLAINTEXT:PLAINTEXT,{LOGIN_LISTENER}:SASL_PLAINTEXT,{SIGNED_LISTENER}:SASL_PLAINTEXT"
+    ),
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+    "listener.name.sasl.plain.sasl.jaas.config": (
         "org.apache.kafka.common.security.plain.PlainLoginModule required "
         'user_alice="alice-secret" user_admin="admin-secret";'
     ),
+    "listener.name.sasl.scram-sha-256.sasl.jaas.config": (
+        "org.apache.kafka.common.security.scram.ScramLoginModule required "
+        'user_carol="carol-secret";'
+    ),
+    "listener.name.sasl.oauthbearer.sasl.jaas.config": (
+        f'{OAUTH_MODULE} unsecuredValidatorRequiredScope="read" '
+        'unsecuredValidatorAllowableClockSkewMs="100";'
+    ),
+    "listener.name.signed.sasl.enabled.mechanisms": "OAUTHBEARER",
+    "listener.name.signed.oauthbearer.sasl.jaas.config": (
+        f'{OAUTH_MODULE} validatorRequiredScope="read";'
+    ),
+    "listener.name.signed.oauthbearer.sasl.server.callback.handler.class": (
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+    ),
+    "listener.name.signed.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": "auto",
+    "listener.name.signed.oauthbearer.sasl.oauthbearer.expected.issuer": "https://issuer.test",
+    "listener.name.signed.oauthbearer.sasl.oauthbearer.expected.audience": "brokers,clients",
+    "listener.name.signed.oauthbearer.sasl.oauthbearer.clock.skew.seconds": "2",
+    "delegation.token.secret.key": "known-to-brokers-alone",
+    "delegation.token.expiry.check.interval.ms": str(TOKEN_ROUNDS_MS),
     "connections.max.reauth.ms": "60000",
 }
-"""A listener beside the one of all other clients, where who connects must log in."""
+"""Listeners beside the one of all other clients, where who connects must log in."""
 MEMORY = {"queued.max.request.bytes": "100000", "socket.request.max.bytes": "100000"}
 """Two large requests at once are more."""
 CARRIER = {"coop.metadata.carrier": "true"}

@@ -42,6 +42,7 @@ class SharingGroup:
         self.group = group
         self.book = SharingBook(crew.world, crew.truth, name, PART)
         self.book.read_committed = group.read_committed
+        self.book.in_slices = crew.plan.on["limits"]
         lease_ms = crew.plan.sharing.lease_ms
         setting = MemberSetting(self.book, crew.truth, crew.plan, group, lease_ms)
         make = KINDS[group.protocol]

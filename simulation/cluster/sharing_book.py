@@ -6,12 +6,15 @@ been tried, but for holes (control records, aborted data); and who asks with Req
 told all that was sure when it asked. A plain position takes back what lies behind it: what was
 under way meanwhile may count or not.
 
+Of what a transaction has pending no two ranges touch.
+
 What a filter gives is held against the log of the leader in force; nobody else reads a key in the
 same generation. What is leased is nobody else's until its time is over, and was not sure before.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.coop.extension import extension_of
@@ -91,6 +94,8 @@ class SharingBook:
         self.group = group
         self.part = part
         self.read_committed = False
+        self.in_slices = False
+        """Whether what a commit asks for may be written in several steps."""
         self.tried: dict[int, float] = {}
         """When somebody last asked to commit it."""
         self.sure: set[int] = set()
@@ -153,6 +158,10 @@ class SharingBook:
         part = commits.ranges_of(self.group, *self.part, live=True)
         if part is None or not part.pending:
             return frozenset()
+        for ranges in () if self.in_slices else part.pending.values():
+            for one, other in pairwise(ranges):
+                if other.first <= one.last + 1:
+                    self.world.violate(f"{self.group} has {one} and {other} pending, which touch")
         return frozenset(each for each in self.sure if part.is_pending(each, each))
 
     def _led(self, node: int) -> tuple[int, ...]:

@@ -107,7 +107,7 @@ class SharingProcessor(Transactor):
         self._staged = None
         more: list[Callable[[], None]] = []
         if wanted:
-            staged = runs_of(sorted(wanted))
+            staged = _in_pieces(runs_of(sorted(wanted)))
             more = [partial(self._stage, staged)]
             if not self.bumps_epochs:
                 more.insert(0, self._add_offsets)
@@ -190,3 +190,14 @@ class SharingProcessor(Transactor):
         if commit and staged is not None:
             self.book.committed(*staged)
         super().ended(commit=commit)
+
+
+def _in_pieces(runs: OffsetRanges) -> OffsetRanges:
+    """Some of them as two that touch, which a client may commit too."""
+    return [
+        piece
+        for first, last in runs
+        for piece in (
+            ((first, first), (first + 1, last)) if first % 2 and first < last else ((first, last),)
+        )
+    ]

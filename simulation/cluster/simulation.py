@@ -19,6 +19,7 @@ from simulation.cluster.audits import AuditCrew
 from simulation.cluster.committers import Committer
 from simulation.cluster.consumers import ClusterConsumer
 from simulation.cluster.crews import Crew, CrewSetting
+from simulation.cluster.editors import EditorCrew
 from simulation.cluster.expiries import ExpiryCrew
 from simulation.cluster.groups import GroupCrew
 from simulation.cluster.hogs import HogCrew
@@ -137,6 +138,7 @@ CREWS: tuple[type[Crew], ...] = (
     WhereaboutsCrew,
     QuorumCrew,
     OnlookerCrew,
+    EditorCrew,
 )
 
 

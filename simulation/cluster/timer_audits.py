@@ -31,10 +31,12 @@ def wrong_timers(broker: Broker) -> Iterator[str]:
     services = broker.services
     if services.replicas.has_ready or broker.requests.unfinished:
         return
+    groups = services.groups
+    shards = groups.service.runtime.shards() if groups.in_use else []
     for bucket in services.timer._buckets.values():  # noqa: SLF001 -- for the audit alone
         for task in bucket:
             action = task._action  # noqa: SLF001
-            left = "" if action is None else _left_behind(action)
+            left = "" if action is None else _left_behind(action, shards)
             if left:
                 yield f"a time-out at {task.tick_ms} is of {left}"
     replicas = services.replicas
@@ -46,8 +48,11 @@ def wrong_timers(broker: Broker) -> Iterator[str]:
             yield f"{dead} entries are of operations that completed"
 
 
-def _left_behind(action: Callable[[], None]) -> str:
-    """What is done, or gone, whose time-out this is; empty: nothing is."""
+def _left_behind(action: Callable[[], None], shards: list[GroupShard]) -> str:
+    """What is done, or gone, whose time-out this is; empty: nothing is.
+
+    `shards`: those that the broker coordinates by now; what it gave away is gone.
+    """
     if isinstance(action, partial):
         operation = action.args[0] if action.args else None
         done = isinstance(operation, DelayedOperation) and operation.completed
@@ -59,9 +64,10 @@ def _left_behind(action: Callable[[], None]) -> str:
     cells = [cell.cell_contents for cell in getattr(action, "__closure__", None) or ()]
     group = next((one for one in cells if isinstance(one, ClassicGroup)), None)
     shard = next((one for one in cells if isinstance(one, GroupShard)), None)
-    if group is None or shard is None or shard.groups.get(group.group_id) is group:
+    if group is None or shard is None:
         return ""
-    return f"group {group.group_id}, which is gone"
+    is_there = shard in shards and shard.groups.get(group.group_id) is group
+    return "" if is_there else f"group {group.group_id}, which is gone"
 
 
 class _Probe(NamedTuple):

@@ -1,21 +1,26 @@
 """Who watches the simulated cluster's journal and its metrics: all must add up.
 
 - Each request of a client is told once, in the order of its connection, and its line says what its
-  bytes say: errors, records, times. The line of any other event says what the event does.
+  bytes say: errors, records, times; a fetch's has what runs it again. The line of any other event
+  says what the event does.
 - The ring ends with what was told last, and a broker counts no fewer requests than were told.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64decode, urlsafe_b64decode
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.journal import RequestServed
 from mockbroker.journal.lines import event_of, line_of
+from mockbroker.journal.replay import add_replay
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.messages.fetch import FetchResponse
 from mockbroker_protocol.records.batch import iterate_batches
 from mockbroker_protocol.schema import is_declared, schema_of
 from simulation.cluster.crews import Crew
@@ -24,12 +29,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mockbroker.journal import Event
+    from mockbroker_protocol.primitives import Buffer
     from simulation.cluster.crews import CrewSetting
 
 Line = dict[str, object]
 SHARE = 0.1
 """Of the requests, so many have their line looked at."""
 LATEST = 20
+TOPIC_IDS: Final = 13
+"""From this version on Fetch names topics by id."""
+SMALLEST_BATCH, MAGIC = 61, 2
 
 
 class WatcherCrew(Crew):
@@ -81,7 +90,7 @@ class WatcherCrew(Crew):
             line = line_of(event, self._topic_name)
             if json.loads(json.dumps(line)) != line:
                 self.world.violate(f"a line changes on its way: {line}")
-            wrong = wrong_in(event, line)
+            wrong = wrong_in(event, line) or wrong_replay(event, line)
             if wrong is not None:
                 self.world.violate(f"the journal tells {wrong}: {str(line)[:300]}")
 
@@ -114,6 +123,55 @@ def wrong_in(event: Event, line: Line) -> str | None:
         elif not isinstance(value, Exception) and told != value:
             return f"{name} {told}, not {value}"
     return None
+
+
+def wrong_replay(event: Event, line: Line) -> str | None:
+    """What a fetch's line has not that one needs who runs it again, or None."""
+    if not isinstance(event, RequestServed) or event.api_key != ApiKey.FETCH or event.fault:
+        return None
+    if event.frame is None or not isinstance(event.response, FetchResponse):
+        return None
+    add_replay(line, event.frame, event.chunks)
+    fetch = line["fetch"]
+    assert isinstance(fetch, dict)
+    replay, answer = fetch["replay"], event.response
+    told = {
+        (topic.topic or UUID(bytes=bytes(topic.topic_id)), data.partition_index): (
+            _end_of(data.records),
+            data.error_code,
+        )
+        for topic in answer.responses
+        for data in topic.partitions
+    }
+    wanted = {(str(name), index): one for (name, index), one in told.items() if any(one)}
+    found = {
+        (name if event.api_version < TOPIC_IDS else str(UUID(bytes=_id_of(name))), index): (
+            offset or 0,
+            error,
+        )
+        for name, index, offset, error in replay["told"]
+    }
+    if b64decode(replay["frame"]) != bytes(event.frame) or replay["error"] != answer.error_code:
+        return "another request to be run again"
+    return None if found == wanted else f"to be run again {found}, not {wanted}"
+
+
+def _id_of(text: str) -> bytes:
+    return urlsafe_b64decode(f"{text}==")
+
+
+def _end_of(records: Buffer | list[Buffer] | None) -> int:
+    """The offset behind the last whole batch of magic 2; 0 without one."""
+    data = b"".join(records) if isinstance(records, list) else bytes(records or b"")
+    end = place = 0
+    while len(data) - place >= SMALLEST_BATCH and data[place + 16] == MAGIC:
+        size = 12 + int.from_bytes(data[place + 8 : place + 12], "big")
+        if len(data) - place < size:
+            break
+        base = int.from_bytes(data[place : place + 8], "big")
+        end = base + int.from_bytes(data[place + 23 : place + 27], "big") + 1
+        place += size
+    return end
 
 
 def _wrong_in_request(event: RequestServed, line: Line) -> str | None:

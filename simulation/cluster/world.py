@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from mockbroker.cluster.nodes import NodeWatcher
+from mockbroker.cluster.nodes import LISTENER, NodeWatcher
 from simulation.world import World
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ class WireCutter(NodeWatcher):
     def down(self) -> None:
         self._world.node_down(self._node)
 
+    def up(self) -> None:
+        for tell in self._world.on_up:
+            tell()
+
 
 class ClusterWorld(World):
     """Brokers 1 to `brokers` on the stage."""
@@ -69,6 +73,8 @@ class ClusterWorld(World):
         self.peers: Peers = self.cluster.peers
         self.on_answer: list[Callable[[str, Wire, object, object], None]] = []
         """Told of each answer that a client takes: who, on which wire, to what."""
+        self.on_up: list[Callable[[], None]] = []
+        """Told of each broker that is back, before it does anything."""
         self.controls: ClusterControls = self.cluster.controls
         self._arrivals = self.peers.links.arrived = Arrivals()
         for node in self.cluster.nodes:
@@ -79,10 +85,10 @@ class ClusterWorld(World):
         """All brokers' ids, up or down."""
         return [node.node_id for node in self.cluster.nodes]
 
-    def connect_to(self, endpoint: Endpoint, node: int) -> Wire | None:
+    def connect_to(self, endpoint: Endpoint, node: int, listener: str = LISTENER) -> Wire | None:
         """Open a connection to a broker or the controller; None while it is down."""
         broker = self.core(node)
-        return None if broker is None else self.wire_to(broker, endpoint)
+        return None if broker is None else self.wire_to(broker, endpoint, listener)
 
     def node_down(self, node: int) -> None:
         """The connections of a broker break."""

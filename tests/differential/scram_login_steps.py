@@ -23,6 +23,7 @@ from mockbroker_protocol.messages.scram import (
     ScramCredentialUpsertion,
 )
 from mockbroker_protocol.plan import decode
+from simulation.scram_client import HASHES, ScramClient
 from tests.differential.login_steps import (
     ALICE,
     ANY,
@@ -32,7 +33,6 @@ from tests.differential.login_steps import (
     request,
     token,
 )
-from tests.support.scram_client import HASHES, ScramClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

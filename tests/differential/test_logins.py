@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker import MockBroker
+from simulation.scram_client import HASHES
 from tests.differential.conftest import kafka
 from tests.differential.login_steps import ALICE, ANY, exchanges, handshake, others, renewals, token
 from tests.differential.scram_login_steps import (
@@ -21,7 +22,6 @@ from tests.differential.scram_login_steps import (
     users,
 )
 from tests.support.free_ports import free_ports
-from tests.support.scram_client import HASHES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -30,6 +30,7 @@ from mockbroker_protocol.messages.scram import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
+from simulation.scram_client import ScramClient
 from tests.differential.acl_steps import (
     ALL,
     ALLOW,
@@ -43,7 +44,6 @@ from tests.differential.acl_steps import (
 )
 from tests.differential.steps import ask
 from tests.differential.wire import ClosedError, Wire
-from tests.support.scram_client import ScramClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable

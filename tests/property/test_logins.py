@@ -20,11 +20,11 @@ import pytest
 
 from mockbroker.config.logins import SERVED_MECHANISMS
 from mockbroker_protocol.messages.sasl import SaslAuthenticateRequest
+from simulation.scram_client import ScramClient
 from tests.support.core import Core
 from tests.support.intruder import Intruder
 from tests.support.intruder_world import CONFIG
 from tests.support.logins import DELAY_MS, LISTENER, handshake, login_core, token, try_to_get_in
-from tests.support.scram_client import ScramClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -37,11 +37,11 @@ from mockbroker_protocol.messages.scram import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from simulation.scram_client import ScramClient, salted_password
 from tests.raft.test_mixed_security import ask
 from tests.raft.test_real_followers import kafka_jars
 from tests.support.free_ports import free_ports
 from tests.support.real_brokers import RealBroker, until
-from tests.support.scram_client import ScramClient, salted_password
 from tests.support.sockets import RawConnection
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from mockbroker_protocol.messages.delegation_tokens import (
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
 )
+from simulation.scram_client import ScramClient
 from tests.support.logins import LISTENER, handshake, login_core, token
-from tests.support.scram_client import ScramClient
 
 if TYPE_CHECKING:
     from mockbroker_protocol.messages.sasl import SaslAuthenticateResponse

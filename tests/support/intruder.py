@@ -38,13 +38,13 @@ from mockbroker_protocol.messages.topics import (
     DeleteTopicsRequest,
 )
 from mockbroker_protocol.plan import decode, encode
+from simulation.scram_client import HASHES, ScramClient
 from tests.support.core import EPOCH_MS, CoreClient
 from tests.support.core_state import differences
 from tests.support.hostile import long_names, mutate
 from tests.support.intruder_world import BOB, HUSH, MECHANISMS, PASSWORDS, SESSION_MS, World
 from tests.support.logins import DELAY_MS, LISTENER, bearer, bearer_token
 from tests.support.requests import fetch, framed, produce
-from tests.support.scram_client import HASHES, ScramClient
 
 if TYPE_CHECKING:
     from random import Random

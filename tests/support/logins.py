@@ -18,8 +18,8 @@ from mockbroker_protocol.messages.sasl import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
+from simulation.scram_client import ScramClient
 from tests.support.core import Core
-from tests.support.scram_client import ScramClient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

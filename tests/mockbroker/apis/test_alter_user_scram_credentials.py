@@ -14,8 +14,8 @@ from mockbroker_protocol.messages.scram import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from simulation.scram_client import salted_password
 from tests.support.logins import LISTENER, handshake, login_core, scram_login
-from tests.support.scram_client import salted_password
 
 MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 FAILED = (

@@ -13,8 +13,8 @@ from mockbroker.metadata.scram_control import alter_scram_credentials
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.security.mechanism import SaslError
 from mockbroker.security.mechanisms import Mechanisms
+from simulation.scram_client import ScramClient
 from tests.support.logins import ALICE, CONFIG, LISTENER, USERS
-from tests.support.scram_client import ScramClient
 
 JAAS = f"listener.name.{LISTENER.lower()}.plain.sasl.jaas.config"
 

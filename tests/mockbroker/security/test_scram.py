@@ -9,7 +9,7 @@ import pytest
 from mockbroker.metadata.scram import ScramCredential, credential_of
 from mockbroker.security.mechanism import SaslAuthenticationError, SaslBreakOffError, SaslError
 from mockbroker.security.scram import ScramServer, TokenLogin
-from tests.support.scram_client import ScramClient, salted_password
+from simulation.scram_client import ScramClient, salted_password
 
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pytest
 
     from mockbroker.log.unified_log import UnifiedLog
+    from mockbroker.node.broker import Broker
 
 
 def crew_of(simulated: SimulatedCluster) -> AuditCrew:
@@ -52,3 +53,25 @@ def test_what_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     simulated.produce(1)
     crew.check()
     assert "too short" in simulated.world.violations[0]
+
+
+def test_a_coordinator_that_begins_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+
+    def look(broker: Broker, _: Random) -> list[str]:
+        looked.append(broker.broker_id)
+        return ["no group is right"]
+
+    monkeypatch.setattr("simulation.cluster.audits.wrong_groups", look)
+    simulated = SimulatedCluster()
+    crew_of(simulated)
+    world, name = simulated.world, "__consumer_offsets"
+    world.operate(lambda: world.cluster.controller.ensure_internal_topic(name))
+    world.run_for(1)
+    before = world.cluster.metadata.topics[name].partitions[0].leader
+    looked.clear()
+    to = 1 + before % 3
+    world.operate(lambda: world.controls.move_leader(name, 0, to))
+    world.run_for(1)
+    assert looked == [to]
+    assert f"broker {to} has begun: no group is right" in world.violations[-1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mockbroker.log import unified_log
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.replica.fetcher import PartitionFetchState, ReplicaFetcher
+from mockbroker.replica.in_sync import Follower
 from mockbroker_protocol.errors import ProtocolError
 from simulation.cluster import fetcher_audits
 from simulation.cluster.fetcher_audits import FetcherAudits
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from mockbroker.replica.hosted_log import PartitionReader
     from mockbroker_protocol.messages.fetch import FetchRequest
 
 
@@ -168,3 +170,28 @@ def test_a_new_partition_that_waits_is_noticed(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(ReplicaFetcher, "add", patient)
 
     assert any("wait for what is parked" in one for one in told(create))
+
+
+def lose_a_tail(simulated: SimulatedCluster) -> None:
+    """A follower comes back without its records."""
+    world, follower = simulated.world, simulated.follower()
+    world.operate(lambda: world.controls.kill(follower, lose="unflushed"))
+    world.run_for(300)
+    world.operate(lambda: world.controls.revive(follower))
+
+
+def test_a_follower_that_lost_its_tail_is_taken_to_have_what_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert told(lose_a_tail) == []
+    fetched = Follower.fetched
+
+    def only_up(
+        self: Follower, reader: PartitionReader, end: int, now_ms: float, epoch: int = -1
+    ) -> None:
+        before = self.log_end_offset
+        fetched(self, reader, end, now_ms, epoch)
+        self.log_end_offset = max(before, self.log_end_offset)
+
+    monkeypatch.setattr(Follower, "fetched", only_up)
+    assert any("and is taken to have" in one for one in told(lose_a_tail))

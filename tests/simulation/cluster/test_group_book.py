@@ -113,3 +113,22 @@ def test_who_gave_a_partition_up_may_lose_it(group: World) -> None:
     book.took(book.ask(group.leader), "b", PART)
     book.confirmed(book.ask(group.leader), "a", [])
     assert not group.broken
+
+
+def test_who_insists_is_told_what_was_written_when_it_asked(
+    group: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = group.book
+    key = ("g", *PART)
+    book.offsets._values[key], book.offsets._ends_at[key] = [None, 5, 6], [0, 1, 2]
+    monkeypatch.setattr(book, "_log_end", lambda _: 1)
+    early = book.ask(group.leader, [PART], stable=True)
+    monkeypatch.setattr(book, "_log_end", lambda _: 2)
+    book.fetched(early, PART, 5)
+    book.fetched(book.ask(group.leader, [PART], stable=True)._replace(epoch=-1), PART, 5)
+    book.fetched(book.ask(group.other, [PART]), PART, 5)
+    assert not group.broken
+    book.fetched(book.ask(group.leader, [PART], stable=True), PART, 6)
+    assert not group.broken
+    book.fetched(book.ask(group.leader, [PART], stable=True)._replace(known={}), PART, 5)
+    assert "5 was told" in group.broken

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from mockbroker.coop.ic_shard import CommittedRanges
+from mockbroker.coop.interval_set import IntervalSet
 from mockbroker.coop.key_filter import SLOTS, KeyRange
 from mockbroker.coop.leases import Holder
+from mockbroker.metadata.names import INDIVIDUAL_COMMITS_TOPIC
+from simulation.cluster import sharing_book
 from simulation.cluster.sharing_book import SharingBook
 from tests.support.simulated_cluster import SimulatedCluster
 
@@ -161,3 +167,22 @@ def test_what_waits_for_a_marker_may_be_dealt(
     book.was_dealt("m1", waiting, holder, [(1, 1)], 100.0)
     book.was_dealt("m1", book.ask(1), holder, [(0, 0)], 100.0)
     assert wrong(book) == [f"m1 is dealt [{at}], which were committed" for at in (1, 0)]
+
+
+def test_ranges_that_touch_are_noticed(book: SharingBook, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = CommittedRanges()
+    part.pending[7] = IntervalSet([(1, 1), (3, 4)])
+    commits = SimpleNamespace(commits=SimpleNamespace(ranges_of=lambda *_, **__: part))
+    monkeypatch.setattr(book, "_coordinator", lambda: book.world.cluster.brokers[0])
+    monkeypatch.setattr(sharing_book, "extension_of", lambda _: commits)
+    topics = {INDIVIDUAL_COMMITS_TOPIC: None}
+    monkeypatch.setattr(book.world.cluster.metadata, "topics", topics)
+    book._pending()
+    assert not wrong(book)
+    part.pending[7].insert(2, 2)
+    book.in_slices = True
+    book._pending()
+    assert not wrong(book)
+    book.in_slices = False
+    book._pending()
+    assert "pending, which touch" in wrong(book)[0]

@@ -69,6 +69,31 @@ def test_the_time_out_of_a_group_that_is_gone_is_noticed(monkeypatch: pytest.Mon
     assert "group g, which is gone" in told_of_a_group()[0]
 
 
+def told_of_a_group_elsewhere() -> list[str]:
+    """What is found where a group's coordinator has just given it away."""
+    group = SimulatedGroup("eager", 2)
+    world, name = group.world, "__consumer_offsets"
+    group.settle()
+    state = world.cluster.metadata.topics[name].partitions[0]
+    broker = world.cluster.broker(state.leader)
+    assert broker is not None
+    to = next(node for node in state.replicas if node != state.leader)
+    world.operate(lambda: world.controls.move_leader(name, 0, to))
+    assert broker.services.groups.service.runtime.shards() == []
+    return [*wrong_timers(broker)]
+
+
+def test_a_group_that_is_elsewhere_leaves_no_time_out() -> None:
+    assert told_of_a_group_elsewhere() == []
+
+
+def test_the_time_out_of_a_group_that_is_elsewhere_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Rebalancer, "kill", lambda *_: None)
+    assert "group g, which is gone" in told_of_a_group_elsewhere()[0]
+
+
 def told_by_probes(simulated: SimulatedCluster) -> list[str]:
     probes, found = Probes(Random(1)), list[str]()
     broker = simulated.world.cluster.brokers[0]

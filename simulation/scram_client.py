@@ -1,4 +1,4 @@
-"""The client's half of SCRAM, by the book (RFC 5802), for tests of the server's."""
+"""The client's half of SCRAM, by the book (RFC 5802), for simulations and tests of the server."""
 
 from __future__ import annotations
 
