@@ -132,7 +132,8 @@ class EditorCrew(Crew):
         """All of them are there, those of a key together."""
         records = reading.TopicReader(NAME).read(self._cluster)
         unmatched = list(records)
-        for form in forms:
+        # What may be anywhere comes last.
+        for form in sorted(forms, key=lambda one: (one.partition is None, one.timestamp is None)):
             found = next(
                 (
                     one

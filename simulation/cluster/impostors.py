@@ -18,6 +18,7 @@ from simulation.cluster.coordinator_refusals import (
 )
 from simulation.cluster.crews import Crew, CrewSetting
 from simulation.cluster.refusals import of_partition
+from simulation.cluster.stable_offsets import StableOffsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +50,7 @@ class ImpostorCrew(Crew):
         self._topic = next(iter(self.plan.topics))
         self._stopped = False
         self.refused = 0
+        self.stable_offsets = StableOffsets(self.world, setting.stream("stable offsets"))
         self._kinds: tuple[Callable[[Broker], list[Refusal]], ...] = (
             self._of_partitions,
             self._of_groups,
@@ -62,7 +64,7 @@ class ImpostorCrew(Crew):
         self._stopped = True
 
     def counts(self) -> dict[str, int]:
-        return {"impostors": self.refused}
+        return {"impostors": self.refused, "insisted": self.stable_offsets.told}
 
     def _act(self) -> None:
         if self._stopped:
@@ -79,6 +81,7 @@ class ImpostorCrew(Crew):
             self._propose()
             for ahead in filter(_is_ahead, brokers):
                 self._ask_some(ahead, self._of_what_is_told(ahead))
+                self.stable_offsets.ask(ahead)
         self.world.at(EVERY_MS, self._act)
 
     def _ask_some(self, broker: Broker, refusals: list[Refusal]) -> None:

@@ -245,10 +245,12 @@ class ClusterPlan:
         if self.may_lose:
             self.on["coop"] = False  # what was committed of what is lost is committed anew
         self.on["carriers"] = self.on["carriers"] and self.on["coop"]
-        if self.on["expiry"]:
-            self.on["quorum"] = False  # no idle round is skipped beside it, and that is long
         times = Random(f"{base}/quorum")
         self.quorum_times = times.choice((0, 50, 500)), times.choice((0, 0, 30))
+        if self.on["expiry"] and self.quorum_times[0]:
+            # A record that says nothing comes every few ms: no idle round is skipped between, and
+            # minutes pass until all has expired.
+            self.on["quorum"] = False
         self.sharing = SharingTimes(Random(f"{base}/sharing"))
         self.flush_messages = Random(f"{base}/flush").choice((None, 1, 3, 10))
         self.limits = Limits(Random(f"{base}/limits"), self.on)
