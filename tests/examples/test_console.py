@@ -92,7 +92,7 @@ def told_at_first(page: Page) -> str:
 
 
 def found(page: Page, text: str) -> Locator:
-    """What is clicked: by its whole text; else the link of a step or of a row, or the row itself."""
+    """What is clicked: by its whole text; else the link of a step or of a row, or the row."""
     exact = re.compile(rf"^\s*{re.escape(text)}\s*$")
     link = page.locator("a").filter(has_text=exact)
     step = page.locator("li").filter(has_text=text).locator("a")
