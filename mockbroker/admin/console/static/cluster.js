@@ -18,7 +18,7 @@ export function Cluster({ rest }) {
     <h2>Cluster</h2>
     <${Problem} problem=${state.problem} />
     <${Loading} polled=${cluster}>
-      ${cluster.value && html`<${Facts} of=${{ "Cluster id": cluster.value.cluster_id, "bootstrap.servers": cluster.value.bootstrap_servers, Topics: number(cluster.value.topics), Groups: number(cluster.value.groups) }} />`}
+      ${cluster.value && html`<${Facts} of=${{ "Cluster id": cluster.value.cluster_id, "bootstrap.servers": cluster.value.bootstrap_servers.replaceAll(",", ", "), Topics: number(cluster.value.topics), Groups: number(cluster.value.groups) }} />`}
       <div class="cards">${brokers.map((one) => html`<${Broker} key=${one.node_id} broker=${one} several=${brokers.length > 1} act=${act} />`)}</div>
     <//>
     <${Logs} rest=${rest} act=${act} />

@@ -26,7 +26,7 @@ export function Faults({ query }) {
         keyOf=${(one) => one.id}
         columns=${[
           ["Rule", (one) => html`${one.id === query.rule ? html`<${Badge} kind="warn">▶<//>` : null}<a href=${href("requests", [], { fault: one.id })}>${one.id}</a>`, "nowrap"],
-          ["Says", (one) => html`<code>${JSON.stringify(one.rule)}</code>`],
+          ["Says", (one) => html`<code>${inOneLine(one.rule)}</code>`],
           ["Hits", (one) => html`<b>${number(one.hits)}</b>${one.hits === 0 ? html` <${Badge} kind="warn">never fired<//>` : null}`],
           ["Fitted", (one) => number(one.matched), "num"],
           ["Holds back", (one) => number(one.waiting), "num"],
@@ -37,6 +37,11 @@ export function Faults({ query }) {
     <//>
     ${!readOnly && html`<${Add} />`}
   </div>`;
+}
+
+// JSON with spaces, at which a narrow column may break it.
+function inOneLine(rule) {
+  return JSON.stringify(rule, null, 1).replace(/\n\s*/gu, " ");
 }
 
 function Add() {

@@ -131,9 +131,10 @@ export function Confirm({ children, question, onConfirm, kind }) {
 export function Spark({ values, label }) {
   const width = 120;
   const height = 24;
-  const top = Math.max(1, ...values);
-  const step = width / Math.max(1, values.length - 1);
-  const points = values.map((value, at) => `${(at * step).toFixed(1)},${(height - 2 - (value / top) * (height - 4)).toFixed(1)}`);
+  const course = values.length > 1 ? values : [...values, ...values]; // one look is a level line
+  const top = Math.max(1, ...course);
+  const step = width / Math.max(1, course.length - 1);
+  const points = course.map((value, at) => `${(at * step).toFixed(1)},${(height - 2 - (value / top) * (height - 4)).toFixed(1)}`);
   return html`<svg class="spark" viewBox=${`0 0 ${width} ${height}`} role="img" aria-label=${label}>
     <polyline points=${points.join(" ")} />
   </svg>`;

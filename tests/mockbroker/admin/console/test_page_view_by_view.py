@@ -110,6 +110,18 @@ def test_frozen_rows_stand_still_and_go_on(tab: Tab, broker: MockBroker) -> None
     assert tab.errors == []
 
 
+@pytest.mark.parametrize("width", [1160, 1280, 2560])
+def test_beside_an_opened_request_the_rows_are_whole(
+    tab: Tab, broker: MockBroker, width: int
+) -> None:
+    tab.page.set_viewport_size({"width": width, "height": 800})
+    page = opened(tab, broker, "requests?api=Produce")
+    page.click(f"{ROW} >> nth=0")
+    page.wait_for_selector(".detail .field-row")
+    grid = page.locator("[role=grid]")
+    assert grid.evaluate("grid => grid.scrollWidth - grid.clientWidth") == 0
+
+
 def test_a_row_is_copied_as_a_fault_rule_and_as_a_curl(tab: Tab, broker: MockBroker) -> None:
     tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = opened(tab, broker, "requests?api=Produce&error=true")
