@@ -80,7 +80,7 @@ def line_of(event: Event, topic_name: TopicName) -> Line:
 def event_of(line: Line) -> Event:
     """The event that a line tells; of an error, what it said. Not for requests."""
     kind = _CLASSES[str(line["kind"])]
-    names = getattr(kind, "_fields", None) or _parameters(kind)
+    names = fields_of(kind)
     values = {name: line[FIELD_NAMES.get(name, name)] for name in names}
     if "committed" in values:
         values["committed"] = values["committed"] == "commit"
@@ -88,9 +88,13 @@ def event_of(line: Line) -> Event:
     return event
 
 
-def _parameters(kind: type) -> tuple[str, ...]:
-    code = kind.__init__.__code__  # type: ignore[misc]  # of each class of `events`
-    return tuple(code.co_varnames[1 : code.co_argcount])
+def fields_of(kind: type) -> tuple[str, ...]:
+    """What an event of that class tells, in the order of its line."""
+    names: tuple[str, ...] | None = getattr(kind, "_fields", None)
+    if names is None:
+        code = kind.__init__.__code__  # type: ignore[misc]  # of each class of `events`
+        names = tuple(code.co_varnames[1 : code.co_argcount])
+    return names
 
 
 def _plain(name: str, value: object) -> object:

@@ -23,14 +23,16 @@ from operator import attrgetter
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from mockbroker.journal.lines import line_of
+from mockbroker.journal.events import Appended, HighWatermarkMoved
+from mockbroker.journal.lines import FIELD_NAMES, KINDS, fields_of, line_of
 from mockbroker.journal.replay import add_replay
-from mockbroker.journal.request import RequestServed
+from mockbroker.journal.request import SCHEMA, RequestServed
 from mockbroker.server.journal_lines import LineFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from mockbroker.journal import Event
     from mockbroker.journal.details import TopicName
     from mockbroker_protocol.frames import Frame
     from mockbroker_protocol.primitives import Buffer
@@ -66,6 +68,14 @@ _LATER_FIELDS: Final = (
     "service_ms",
 )
 _packed: Final = attrgetter(*_KEY_FIELDS, *_LATER_FIELDS, "broker_id")
+_OF_EACH_APPEND: Final = (HighWatermarkMoved, Appended)
+_packed_event: Final[dict[type, tuple[str, attrgetter[Any]]]] = {
+    kind: (KINDS[kind], attrgetter(*fields_of(kind))) for kind in _OF_EACH_APPEND
+}
+_EVENT_FIELDS: Final = {
+    KINDS[kind]: tuple(FIELD_NAMES.get(name, name) for name in fields_of(kind))
+    for kind in _OF_EACH_APPEND
+}
 
 Item: TypeAlias = tuple[int, float, int, int, str, object]
 """Number, time, wall time, how many were lost before it, what it is, and that."""
@@ -82,6 +92,19 @@ def name_item(topic_id: bytes, name: str | None) -> Item:
 def line_item(line: dict[str, object], seq: int, at_ms: float, wall_ms: int, lost: int) -> Item:
     """A line that is made already."""
     return (seq, at_ms, wall_ms, lost, _LINE, line)
+
+
+def event_item(event: Event, seq: int, at_ms: float, wall_ms: int, lost: int) -> Item:
+    """What happened and is no request. The broker makes no line of what comes with each append."""
+    found = _packed_event.get(type(event))
+    if found is None:
+        return line_item(line_of(event, _nobody), seq, at_ms, wall_ms, lost)
+    kind, packed = found
+    return (seq, at_ms, wall_ms, lost, kind, packed(event))
+
+
+def _nobody(_topic_id: bytes) -> None:
+    """Events that are no requests name topics by name."""
 
 
 def request_item(
@@ -157,9 +180,13 @@ class EncoderProcess:
 
 
 def line_of_item(item: Item, topic_name: TopicName, *, replay: bool = False) -> dict[str, object]:
-    """The line of a request, or the one that was handed over; `replay`: as to be run again."""
+    """The line of what was handed over; `replay`: that of a request as to be run again."""
     if item[4] == _LINE:
         return cast("dict[str, object]", item[5])
+    names = _EVENT_FIELDS.get(item[4])
+    if names is not None:
+        values = cast("tuple[object, ...]", item[5])
+        return {"schema": SCHEMA, "kind": item[4], **dict(zip(names, values, strict=True))}
     fields, frame, answer = cast("tuple[tuple[Any, ...], bytes | None, bytes | None]", item[5])
     key, version, correlation_id, client_id, connection_id, arrived, completed, size = fields[:8]
     served = RequestServed(

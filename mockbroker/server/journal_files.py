@@ -29,6 +29,7 @@ from mockbroker.server import placements
 from mockbroker.server.journal_encoder import (
     EncoderProcess,
     Item,
+    event_item,
     line_item,
     name_item,
     request_item,
@@ -240,8 +241,7 @@ class JournalWriter:
                     place = (seq, at_ms, wall_ms, lost)
                     items.append(request_item(event, frame, chunks, place))
                 else:
-                    line = line_of(event, _nobody)
-                    items.append(line_item(line, seq, at_ms, wall_ms, lost))
+                    items.append(event_item(event, seq, at_ms, wall_ms, lost))
             encoder.send(items)
             self._bytes_out += size_bytes
 
@@ -258,7 +258,3 @@ class JournalWriter:
         if dropped is not None:
             files.write(dropped)
         files.flush()
-
-
-def _nobody(_topic_id: bytes) -> None:
-    """Events that are no requests name topics by name."""

@@ -164,7 +164,9 @@ def _encode_partition(
     if records is None:
         size = 0
     elif isinstance(records, list):
-        size = sum(map(len, records)) + 1
+        size = 1
+        for chunk in records:
+            size += len(chunk)
     else:
         size = len(records) + 1
     aborted = partition.aborted_transactions

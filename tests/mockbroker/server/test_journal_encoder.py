@@ -9,11 +9,15 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from mockbroker.journal import ClockChanged
+from mockbroker.journal.events import Appended, HighWatermarkMoved, LoopBlocked
 from mockbroker.journal.lines import line_of
 from mockbroker.metadata.topic_requests import NewTopic, TopicReference
 from mockbroker.server.journal_encoder import (
     encode,
+    event_item,
     line_item,
     line_of_item,
     name_item,
@@ -32,8 +36,7 @@ from tests.support.core import Core
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
+    from mockbroker.journal import Event
     from tests.support.core import CoreClient
 
 
@@ -71,6 +74,21 @@ def test_a_request_that_was_packed_has_the_line_that_it_had() -> None:
     expected = json.dumps(line_of(served, topic_name))
     assert json.dumps(line_of_item(copied, topic_name)) == expected
     assert json.loads(expected)["broker"] == 1
+
+
+@pytest.mark.parametrize(
+    ("event", "is_line"),
+    [
+        (HighWatermarkMoved(1, "orders", 2, 3, 5, 8, 2), False),
+        (Appended(1, "orders", 2, 3, 90, "AAAA"), False),
+        (LoopBlocked(300.5, "Fetch", "app", 90, 1), True),
+    ],
+)
+def test_an_event_that_was_packed_has_the_line_that_it_had(event: Event, is_line: bool) -> None:
+    item = event_item(event, 4, 2.5, 1_002, 0)
+    assert isinstance(item[5], dict) is is_line
+    found = line_of_item(marshal.loads(packed(item)), nobody)
+    assert json.dumps(found) == json.dumps(line_of(event, nobody))
 
 
 def test_what_was_let_go_has_no_bytes() -> None:
