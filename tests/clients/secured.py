@@ -85,7 +85,8 @@ class Secured(NamedTuple):
 
 @contextmanager
 def serving_secured() -> Iterator[RemoteBroker]:
-    """The broker, with a listener for each of `SECURITIES`."""
+    """The broker, with a listener for each of `SECURITIES`; consumers may share partitions."""
     listeners = [f"{name}://:0" for name in SECURITIES]
-    with BrokerProcess(tls="auto", listeners=listeners, config=CONFIG) as broker:
+    config = {**CONFIG, "coop.extension.enable": "true"}
+    with BrokerProcess(tls="auto", listeners=listeners, config=config) as broker:
         yield broker

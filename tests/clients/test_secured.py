@@ -10,13 +10,16 @@ import asyncio
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import admin as confluent_admin
+
+from mockbroker.coop_client import SharedConsumer
+from tests.clients.secured import PRINCIPALS
 
 if TYPE_CHECKING:
     from tests.clients.secured import Secured
@@ -137,3 +140,35 @@ async def test_aiokafka(secured: Secured, topic: str) -> None:
             found.append((await consumer.getone()).value)
             await consumer.commit()
     check(secured, topic, found)
+
+
+@pytest.mark.parametrize("mode", ["key_range", "round_robin"])
+async def test_shared_consumer(
+    secured: Secured, topic: str, mode: Literal["key_range", "round_robin"]
+) -> None:
+    security = secured.config("aiokafka")
+    bootstrap = security.pop("bootstrap_servers")
+    secured.broker.topic(topic).create(1)
+    secured.broker.topic(topic).put_all([value.decode() for value in VALUES])
+    found: list[bytes | None] = []
+    async with (
+        asyncio.timeout(40),
+        SharedConsumer(
+            bootstrap,
+            group_id=topic,
+            topics=[topic],
+            mode=mode,
+            auto_offset_reset="earliest",
+            security=security,
+        ) as consumer,
+    ):
+        while len(found) < len(VALUES):
+            records = await consumer.poll(1, 50)
+            for record in records:
+                found.append(record.value)
+                consumer.ack(record)
+        await consumer.commit()
+    assert found == VALUES
+    assert secured.broker.group(topic).committed() == {(topic, 0): len(VALUES)}
+    fetched = secured.broker.journal.requests(api="Fetch", topic=topic)
+    assert {one.principal for one in fetched} == {PRINCIPALS[secured.security]}
