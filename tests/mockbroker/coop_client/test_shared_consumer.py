@@ -19,8 +19,17 @@ from mockbroker.coop_client import (
     TopicPartition,
     TopicRangeFetchNotAllowed,
 )
+from mockbroker.metadata.acls import Permission
+from mockbroker.metadata.authorized_operations import AclOperation
+from mockbroker.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.acls import (
+    AclCreation,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
 from tests.support.sharing import sharing_broker
+from tests.support.sockets import RawConnection
 
 if TYPE_CHECKING:
     from mockbroker import MockBroker
@@ -219,3 +228,34 @@ def test_what_makes_no_sense_is_refused_at_once() -> None:
         SharedConsumer("x:1", group_id="g", max_ranges_per_commit=60_001)
     with pytest.raises(ValueError, match="assigned by its group"):
         SharedConsumer("x:1", group_id="g", topics=["t"]).assign({})
+
+
+async def lose_group(broker: MockBroker) -> None:
+    """An ACL comes that denies who is nobody else READ on its group."""
+    acl = AclCreation(3, "g", 3, "User:ANONYMOUS", "*", AclOperation.READ, Permission.DENY)
+    async with await RawConnection.open(broker.bootstrap_servers) as connection:
+        answer = await connection.call(CreateAclsRequest([acl]), 3, CreateAclsResponse)
+    assert [one.error_code for one in answer.results] == [0]
+
+
+@pytest.mark.parametrize("mode", ["key_range", "round_robin"])
+async def test_who_loses_its_group_is_told_at_a_poll(
+    mode: Literal["key_range", "round_robin"],
+) -> None:
+    guarded = {
+        "authorizer.class.name": STANDARD_AUTHORIZER,
+        "allow.everyone.if.no.acl.found": True,
+    }
+    with sharing_broker(**guarded) as broker:
+        async with consumer(broker, mode=mode) as one:
+            while not await one.poll(0.1):
+                pass
+            await lose_group(broker)
+
+            async def poll_on() -> None:
+                while True:
+                    await one.poll(0.1)
+
+            with pytest.raises(RefusedError) as caught:
+                await poll_on()
+            assert caught.value.code == ErrorCode.GROUP_AUTHORIZATION_FAILED
