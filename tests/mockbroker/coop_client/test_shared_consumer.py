@@ -242,7 +242,7 @@ async def lose_group(broker: MockBroker) -> None:
 async def test_who_loses_its_group_is_told_at_a_poll(
     mode: Literal["key_range", "round_robin"],
 ) -> None:
-    guarded = {
+    guarded: dict[str, str | int | bool] = {
         "authorizer.class.name": STANDARD_AUTHORIZER,
         "allow.everyone.if.no.acl.found": True,
     }
