@@ -88,6 +88,7 @@ class OffsetExpiries:
             self._world.run_for(2 * REPLICATED_MS)
             task = broker.services.groups.service._expiry._tasks[shard]  # noqa: SLF001
         tick_ms = task.tick_ms
+        self._world.run_for(max(0.0, tick_ms - 2 * REPLICATED_MS - self._world.now_ms))
         for name, more_ms in ((DUE, 0), (NOT_YET, 1), (READ, 0)):
             self._commit(broker, name, tick_ms + more_ms - int(self._world.now_ms))
         self._join(broker, 0)
@@ -160,7 +161,7 @@ class OffsetExpiries:
         first_ms = min(ends_ms, default=0) - 4 * RETENTION_CHECK_MS
         world.run_for(max(0.0, first_ms - world.now_ms))
         while world.now_ms < until_ms and emptied:
-            world.run_for(RETENTION_CHECK_MS / 4)
+            world.run_for(self._until_round_ms(emptied))
             emptied = [one for one in emptied if self._stays(one)]
         if exact is not None:
             broker, shard, group_id, due_ms = exact
@@ -194,6 +195,16 @@ class OffsetExpiries:
                 since_ms = group.state_timestamp_ms
                 if own and since_ms is not None and _was_of_members(group):
                     yield Emptied(broker, shard, group.group_id, since_ms + RETENTION_MS)
+
+    def _until_round_ms(self, emptied: list[Emptied]) -> float:
+        """How long until offsets have been looked at: they go nowhere in between."""
+        now_ms = self._world.now_ms
+        tasks = (
+            one.broker.services.groups.service._expiry._tasks.get(one.shard)  # noqa: SLF001
+            for one in emptied
+        )
+        ends_ms = (task.tick_ms + 1 - now_ms for task in tasks if task is not None)
+        return min((end for end in ends_ms if end > 0), default=RETENTION_CHECK_MS / 4)
 
     def _stays(self, one: Emptied) -> bool:
         """Whether its offsets are there still, as they must until their time is over."""

@@ -173,7 +173,7 @@ CARRIER = {"coop.metadata.carrier": "true"}
 """Ranges may be committed, and are told, in the metadata of offsets."""
 EXPIRATION_MS, EXPIRY_CHECK_MS = 100_000, 10_000
 """Longer than any run lasts until all is at rest."""
-RETENTION_MINUTES, RETENTION_CHECK_MS = 2, 2_000
+RETENTION_MINUTES, RETENTION_CHECK_MS = 2, 5_000
 """The same of groups' offsets, which begin to expire when their group is empty."""
 EXPIRIES = {
     "transactional.id.expiration.ms": str(EXPIRATION_MS),
