@@ -71,7 +71,7 @@ class World(Stage):
 
     def tick(self) -> None:
         self.cluster.tick(self.now_ms)
-        self.carry_out()
+        self.carry_out(settled=self.turns is None)
 
     # -- the network -----------------------------------------------------------------------
 
@@ -229,13 +229,19 @@ class World(Stage):
     def _over(self) -> bool:
         return self.turns is not None and self.turns.over()
 
-    def carry_out(self) -> None:
-        """Let all arrive that the step sent, and put on the wires what is for clients."""
+    def carry_out(self, *, settled: bool = False) -> None:
+        """Let all arrive that the step sent, and put on the wires what is for clients.
+
+        `settled`: all has arrived.
+        """
         turns = self.turns
         again = True
         while again:
             again = False
-            self.cluster.drain(self.now_ms)
+            if settled:
+                settled = False
+            else:
+                self.cluster.drain(self.now_ms)
             cores = self.cluster.cores
             if turns is None or turns.unlimited:
                 for broker in cores:

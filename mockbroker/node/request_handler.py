@@ -516,7 +516,7 @@ class RequestHandler:
                         action()
                 if self.runnable:
                     self._work_on_runnable(over)
-            if self.turn_over is not None or not self.slices:
+            if self.turn_over is not None or not self.slices.queue:
                 return
             self.slices.run(self._advance)
 

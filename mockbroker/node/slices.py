@@ -72,28 +72,29 @@ class SlicedWork:
 class SliceQueue:
     """The work in slices of one broker, in turns."""
 
-    __slots__ = ("_queue", "_waiting")
+    __slots__ = ("_waiting", "queue")
 
     def __init__(self) -> None:
-        self._queue: deque[SlicedWork] = deque()
+        self.queue: deque[SlicedWork] = deque()
+        """What is not waiting; each step of a broker looks whether there is any."""
         self._waiting: dict[RequestContext, SlicedWork] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._queue)
+        return bool(self.queue)
 
     def __contains__(self, ctx: object) -> bool:
-        return ctx in self._waiting or any(work.ctx is ctx for work in self._queue)
+        return ctx in self._waiting or any(work.ctx is ctx for work in self.queue)
 
     def add(self, work: SlicedWork) -> None:
         """Do more of it, after the others, unless it waits."""
         if work.waits:
             self._waiting[work.ctx] = work
         else:
-            self._queue.append(work)
+            self.queue.append(work)
 
     def run(self, advance: Callable[[SlicedWork], bool]) -> None:
         """A slice of the first one, by `advance`, which tells whether there is more to do."""
-        work = self._queue.popleft()
+        work = self.queue.popleft()
         if advance(work):
             self.add(work)
 
@@ -102,7 +103,7 @@ class SliceQueue:
         work = self._waiting.pop(ctx, None)
         if work is not None:
             work.waits = False
-            self._queue.append(work)
+            self.queue.append(work)
 
     def drop(self, ctx: RequestContext) -> None:
         """The client of this request has gone."""

@@ -171,6 +171,7 @@ class ClusterRun:
         setting = CrewSetting(self.world, self.truth, plan, self.operator, self.stream)
         self.crews = [crew(setting) for crew in CREWS]
         self._cut_rng = self.stream("cuts")
+        self._last_busy: Crew | None = None
         self._unwell_version = -1
         self._was_well = False
         self._lagging: Callable[[], str] = str
@@ -271,9 +272,16 @@ class ClusterRun:
         return False
 
     def _is_busy(self) -> bool:
-        """Whether anybody is; every crew is asked, as groups that are stable are stopped then."""
-        busy = [crew for crew in self.crews if crew.is_busy()]
-        return bool(busy)
+        """Whether anybody is: asked after each event, so whoever was last is asked first.
+
+        Groups are asked each time, as those that are stable are stopped then.
+        """
+        if any(crew.is_busy() for crew in self.crews if isinstance(crew, GroupCrew)):
+            return True
+        last = self._last_busy
+        if last is None or not last.is_busy():
+            last = self._last_busy = next((crew for crew in self.crews if crew.is_busy()), None)
+        return last is not None
 
     def _busy(self) -> list[str]:
         return [name for crew in self.crews for name in crew.busy()]

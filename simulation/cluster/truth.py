@@ -352,7 +352,16 @@ class Truth:
                 state: ReplicaState = (
                     None, 0, -1, 0, partition.leader_epoch, partition.is_leader, 0
                 )  # fmt: skip
-            elif before is not None and _is_still(before, log, partition):
+            elif (
+                before is not None
+                and log is before[0]
+                and log.log_end_offset == before[1]
+                and log.high_watermark == before[3]
+                and partition.leader_epoch == before[4]
+                and partition.is_leader is before[5]
+                and log.log_start_offset == before[6]
+                and log.latest_epoch == before[2]
+            ):
                 continue  # as nearly always: no state is made to be compared
             else:
                 state = (
@@ -525,19 +534,6 @@ class Truth:
         truth = self.find(topic, index)
         if truth is None or value not in truth.ever.get(offset, ()):
             self._world.violate(f"{who} read {value!r} at {offset} of {topic}-{index}, uncommitted")
-
-
-def _is_still(before: ReplicaState, log: UnifiedLog, partition: Partition) -> bool:
-    """Whether a replica is as it was."""
-    return (
-        log is before[0]
-        and log.log_end_offset == before[1]
-        and log.high_watermark == before[3]
-        and partition.leader_epoch == before[4]
-        and partition.is_leader is before[5]
-        and log.log_start_offset == before[6]
-        and log.latest_epoch == before[2]
-    )
 
 
 def _value_at(entries: list[Entry | None], offset: int) -> bytes | None:

@@ -96,6 +96,6 @@ class ClusterWorld(World):
             if wire.node == node:
                 wire.cut(0.0)
 
-    def carry_out(self) -> None:
+    def carry_out(self, *, settled: bool = False) -> None:
         self._arrivals.left = MESSAGES_A_STEP
-        super().carry_out()
+        super().carry_out(settled=settled)
