@@ -113,6 +113,7 @@ class LoginCrew(Crew):
             partial(self._by_bearer, SIGNED_LISTENER),
             self._by_own_token,
             self._by_bare_tokens,
+            self._by_rule,
         )
 
     def counts(self) -> Mapping[str, int]:
@@ -239,3 +240,27 @@ class LoginCrew(Crew):
                 return f"a bare token is answered {answer!r}"
             served = one.is_served()
         return f"a bare token: {served}" if self._is_wrong(served, is_right) else ""
+
+    def _by_rule(self, broker: Broker) -> str:
+        """While a fault rule fails the logins of a user, that one is told of a wrong password."""
+        faults, mechanism = self.world.cluster.faults, self._rng.choice(("PLAIN", "SCRAM-SHA-256"))
+        name = "alice" if mechanism == "PLAIN" else CONFIGURED[0]
+        rule = {"fail_login": True, "principal": f"User:{name[:2]}*", "client": "log*"}
+        armed: list[str] = []
+        self.world.operate(lambda: armed.extend(faults.add(rule)))
+        served = [self._logs_in(broker, mechanism, name), self._logs_in(broker, "PLAIN", "admin")]
+        hits = next(one.hits for one in faults.list() if one.id == armed[0])
+        self.world.operate(lambda: faults.remove(armed[0]))
+        served.append(self._logs_in(broker, mechanism, name))
+        if served[0] or (not all(served[1:]) and not self._slow):
+            return f"{name} by {mechanism}, admin, and {name} without a rule: {served}"
+        return "" if hits == 1 or self._slow else f"a rule about {name} fired {hits} times"
+
+    def _logs_in(self, broker: Broker, mechanism: str, name: str) -> bool:
+        """Whether a user with the right password is served."""
+        with talk(self.world, broker, LOGIN_LISTENER) as one:
+            if mechanism != "PLAIN":
+                return log_in(one, mechanism, name, f"{name}-secret").served
+            one.choose(mechanism)
+            one.token(f"\0{name}\0{name}-secret".encode())
+            return one.is_served()

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from simulation.coverages import OUTSIDE, ROOMS, lines_outside
+
 pytestmark = pytest.mark.sim
 
 
@@ -17,3 +19,22 @@ def test_how_much_of_each_room_ran_is_told() -> None:
     shares = {room: float(share) for room, share in re.findall(r"(\w+) +(\d+\.\d) % of", told)}
     assert shares["purgatory"] > 60
     assert 0 < shares["security"] < 60
+    in_reach = dict(re.findall(r"(\w+) .* (\d+\.\d) % of \d+ in reach", told))
+    assert float(in_reach["state"]) > shares["state"]
+    assert re.search(r"^security .* in reach below$", told, re.MULTILINE)
+
+
+def test_all_that_is_out_of_reach_is_there_and_has_a_reason() -> None:
+    for module, names in OUTSIDE.items():
+        source = (ROOMS / module).read_text("utf-8")
+        assert lines_outside(source, names)
+        assert all(names.values())
+
+
+def test_lines_of_functions_and_methods_are_found() -> None:
+    source = "def f():\n    return 1\n\n\nclass A:\n    def g(self):\n        return 2\n"
+    assert lines_outside(source, {"f": "x"}) == {1, 2}
+    assert lines_outside(source, {"A.g": "x"}) == {6, 7}
+    assert lines_outside(source, {"": "x"}) >= set(range(1, 8))
+    with pytest.raises(KeyError):
+        lines_outside(source, {"h": "x"})

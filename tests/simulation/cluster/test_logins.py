@@ -78,6 +78,11 @@ def test_who_is_let_in_wrongly_is_noticed(
     assert any(wrong in one for one in done())
 
 
+def test_a_rule_that_fails_no_login_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mockbroker.security.admission.Admission.refused_by", lambda *_: None)
+    assert any("without a rule" in one for one in done(5))
+
+
 def test_a_session_by_a_token_that_lasts_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "mockbroker.security.authenticator.Authenticator._lifetime_ms", lambda *_: 60_000
