@@ -10,11 +10,13 @@ import base64
 import shutil
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import Consumer, Producer
 
 from mockbroker import MockBroker
+from mockbroker.testing.pytest_plugin.report_page import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +35,19 @@ VIEWS: Final = {
     "transaction": "transactions/ledger-1",
     "cluster": "cluster/orders/0",
     "faults": "faults",
+    "failure": "failure",
 }
 """By the name of the picture: the address of the view."""
+TEST: Final = "tests/test_billing.py::test_each_order_is_invoiced"
+FAILURE: Final = """\
+    def test_each_order_is_invoiced(mockbroker):
+        sell(mockbroker, orders=40)
+>       mockbroker.group("billing").wait_caught_up(timeout=5)
+E       WaitTimeoutError: waited 5 s for group billing to catch up: lag {('orders', 0): 7}
+
+tests/test_billing.py:14: WaitTimeoutError
+"""
+"""Of the page that a failed test opens."""
 
 
 @contextmanager
@@ -118,7 +131,11 @@ def take(browser: Browser, folder: Path) -> list[Path]:
 
 
 def _picture(page: Page, broker: MockBroker, folder: Path, name: str) -> Path:
-    page.goto(f"{broker.admin_url}/#/{VIEWS[name]}")
+    if name == "failure":
+        with TemporaryDirectory() as reports:
+            page.goto(Path(write(reports, broker, TEST, FAILURE) or "").as_uri())
+    else:
+        page.goto(f"{broker.admin_url}/#/{VIEWS[name]}")
     page.wait_for_selector("main:not(:has-text('Loading …'))")
     if name == "requests":
         page.fill("[type=search]", "shop")

@@ -27,7 +27,7 @@ export function Failure() {
     <pre class="said" tabindex="0" role="region" aria-label="What the test said">${saidIn(facts.failure)}</pre>
     <${Odd} />
     <${StandOut} />
-    <${Waits} />
+    <${Waits} clients />
     <h2>The failure in full</h2>
     <pre tabindex="0" role="region" aria-label="The failure in full">${facts.failure}</pre>
     ${(facts.sections || []).map(({ title, text }, index) => html`<section key=${index}><h2>${title}</h2><pre tabindex="0" role="region" aria-label=${title}>${text}</pre></section>`)}

@@ -12,17 +12,19 @@ export function Fetch({ rest }) {
   return html`<div class="page"><${Waits} /><${Sessions} /></div>`;
 }
 
-export function Waits() {
+// With `clients` alone those of clients: followers wait all the time.
+export function Waits({ clients = false }) {
   const found = useGet("/v1/waits");
   const now = found.value ? found.value.now_ms : 0;
+  const rows = found.value ? found.value.waits.filter((one) => !clients || one.connection >= 0) : [];
   return html`<section>
     <h2>Who waits</h2>
     <${Loading} polled=${found}>
-      ${found.value && !found.value.waits.length
-        ? html`<${Empty}>Nobody waits: every request that arrived is answered.<//>`
+      ${rows.length === 0
+        ? html`<${Empty}>Nobody waits: every request ${clients ? "of a client " : ""}that arrived is answered.<//>`
         : html`<${Table}
             label="Requests that wait"
-            rows=${found.value ? found.value.waits : []}
+            rows=${rows}
             keyOf=${(one) => `${one.broker}-${one.connection}`}
             columns=${[
               ["Client", (one) => html`<a href=${href("requests", [], { connection: one.connection, broker: one.broker, as: "ladder" })}>${one.connection < 0 ? "follower" : one.client_id}#${one.connection}</a>`],
