@@ -99,7 +99,7 @@ class JournalWriter:
         self._stopping = False
         self.problem: str | None = None
         """Why it ended: nothing is written any more."""
-        self._thread = threading.Thread(target=self._work, name="mockbroker-journal", daemon=True)
+        self._writing = threading.Thread(target=self._work, name="mockbroker-journal", daemon=True)
 
     @property
     def page(self) -> Path | None:
@@ -118,7 +118,7 @@ class JournalWriter:
             if self._replay:
                 for event in placements.known(self._metadata):
                     self._take(event)
-        self._thread.start()
+        self._writing.start()
 
     def stop(self) -> None:
         """Write what was taken, and end."""
@@ -128,7 +128,7 @@ class JournalWriter:
         self._journal.stopwatch = None
         self._stopping = True
         self._wake.set()
-        self._thread.join()
+        self._writing.join()
         self.files.close()
 
     # -- in the broker's thread ------------------------------------------------------------

@@ -19,6 +19,11 @@ from tests.support.pure_only import PURE_ONLY
 ROOT = Path(__file__).resolve().parents[2]
 HARMLESS_BASES = {"NamedTuple", "ProtocolError"}
 """Sources that compiled classes extend: they have no slots."""
+WORDS_OF_C = {
+    f"_{word}"
+    for word in "alignof asm attribute const inline restrict signed thread typeof volatile".split()
+}
+"""The compiled field of an attribute has one more underscore before it, and these are keywords."""
 
 compiled = pytest.mark.skipif(not is_compiled(), reason="nothing is compiled here")
 
@@ -36,6 +41,13 @@ def test_each_module_is_what_the_build_says(path: str) -> None:
     file = import_module(name).__file__
     assert file is not None
     assert file.endswith(EXTENSION_SUFFIXES[0]) is is_compiled()
+
+
+@pytest.mark.parametrize("path", modules())
+def test_no_attribute_of_a_compiled_class_becomes_a_keyword_of_c(path: str) -> None:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert not names & WORDS_OF_C
 
 
 def test_what_extends_a_compiled_class_is_compiled() -> None:

@@ -137,7 +137,7 @@ def test_a_disk_that_takes_no_more_ends_the_journal_and_not_the_broker(
     for _ in range(10):
         journal.record(OPENED)
     written._wake.set()
-    written._thread.join(20)
+    written._writing.join(20)
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "no space left on device; it ends here" in error
