@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 EVERY_MS: Final = 60.0
 LATEST: Final = 30
 """Of the requests so far, so many are looked at."""
+EXPLAINED: Final = 300
+"""So many are held against each rule that has not fired."""
 LINES: Final = 10
 SETTLED_MS: Final = 1_000.0
 """By then nobody waits for an answer any more, and followers have all there is."""
@@ -242,7 +244,8 @@ class OnlookerCrew(Crew):
     def check_again(self) -> None:
         if not self._is_on:
             return
-        told = verdict.verdict(self._cluster, since=0, strict=False)
+        since = max(0, self._cluster.journal.cursor() - EXPLAINED)
+        told = verdict.verdict(self._cluster, since=since, strict=False)
         self._expect("refused requests", told.refused, [])
         writing_to = self._rng.choice(
             sorted(set(self.plan.topics) & set(self._cluster.metadata.topics))

@@ -18,7 +18,7 @@ def test_a_seed_repeats_itself() -> None:
     assert first.counts["acknowledged"] > 0
 
 
-@pytest.mark.parametrize("seed", [4, 9])
+@pytest.mark.parametrize("seed", [4, 5])
 def test_a_seed_is_the_same_whether_idle_rounds_are_skipped_or_played(seed: int) -> None:
     runs = []
     for skips in (True, False):
