@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HARMLESS_BASES = {"NamedTuple", "ProtocolError"}
 """Sources that compiled classes extend: they have no slots."""
 WORDS_OF_C = {
-    f"_{word}"
-    for word in "alignof asm attribute const inline restrict signed thread typeof volatile".split()
+    *("_alignof", "_asm", "_attribute", "_const", "_inline"),
+    *("_restrict", "_signed", "_thread", "_typeof", "_volatile"),
 }
 """The compiled field of an attribute has one more underscore before it, and these are keywords."""
 
