@@ -7,7 +7,7 @@ Invariant: a node that is down has no broker, timers or connections, only its co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.metadata.brokers import BrokerInfo, Endpoint
 from mockbroker.replica.kept_logs import KeptLogs
@@ -30,6 +30,15 @@ if TYPE_CHECKING:
     from mockbroker.replica.partition import Partition
 
 LISTENER = "PLAINTEXT"
+
+
+class Shell(Protocol):
+    """What serves a node, and is told of it: see `NodeWatcher`."""
+
+    def leaving(self) -> None: ...
+    def down(self) -> None: ...
+    def up(self) -> None: ...
+    def network_faults_changed(self) -> None: ...
 
 
 class NodeWatcher:
@@ -125,7 +134,7 @@ class Node:
         """The same, while any is about TLS handshakes."""
         self.network_faults: Sequence[ArmedFault] = ()
         """The armed fault rules about connections."""
-        self.watcher = NodeWatcher()
+        self.watcher: Shell = NodeWatcher()
 
     @property
     def broker(self) -> Broker | None:

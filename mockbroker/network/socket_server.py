@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.cluster.nodes import NodeWatcher
 from mockbroker.journal import ConnectionRefused
 from mockbroker.network.acceptor import BACKLOG, Acceptor
 from mockbroker.network.connection_quotas import ConnectionQuotas
@@ -42,7 +41,7 @@ FEW_CONNECTIONS: Final = 256
 """Those beyond have less that may wait for them to read before they are worked for no more."""
 
 
-class SocketServer(NodeWatcher):
+class SocketServer:
     """Serves the broker of `node` at one address, or at several under names of their own."""
 
     def __init__(
@@ -288,6 +287,7 @@ class SocketServer(NodeWatcher):
     # -- the node goes and comes -------------------------------------------------------------
 
     def leaving(self) -> None:
+        """The broker stops cleanly (`cluster.nodes.NodeWatcher`): its last answers are written."""
         self.write_outbox()
         transports, self._transports = self._transports, {}
         self._forget_all()
@@ -295,6 +295,7 @@ class SocketServer(NodeWatcher):
             transport.close()
 
     def down(self) -> None:
+        """It is gone, and connections with it."""
         self.is_open = False
         for acceptor in self._acceptors:
             acceptor.shut()
@@ -313,6 +314,7 @@ class SocketServer(NodeWatcher):
             each.abort()
 
     def up(self) -> None:
+        """It is back, and listens where it did."""
         assert self.node.broker is not None
         self.broker = self.node.broker
         self.broker.requests.turn_over = self._turn.over
@@ -337,6 +339,7 @@ class SocketServer(NodeWatcher):
     # -- faults of the network -------------------------------------------------------------
 
     def network_faults_changed(self) -> None:
+        """Connections come under the rules there are now; ports open and shut by them."""
         rules = self.node.network_faults
         for transport in list(self._transports.values()):
             if isinstance(transport, ClientTransport):

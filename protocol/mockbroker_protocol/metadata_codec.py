@@ -18,7 +18,6 @@ from mockbroker_protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
-    MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
@@ -32,18 +31,30 @@ TOP_LEVEL_ERROR: Final = 13
 NOT_ASKED: Final = -(2**31)
 TOPICS_AT_ONCE: Final = 2048
 """Of a request that has more the plan reads slices."""
-MOST_NODES: Final = 126
-"""In each list of a partition: its count takes one byte then."""
+NULLABLE_NAME: Final = 12
+SHORT: Final = 126
+"""Of as many bytes, or elements, the length takes one byte."""
 MOST_TEXT_BYTES: Final = 0x7FFF
 """The plan says so of a longer one."""
 
 _new: Final = object.__new__
-_int32: Final = Struct(">i").pack
-_error_code: Final = Struct(">h").pack
-_nodes_of: dict[int, Callable[..., bytes]] = {}
+_BYTE: Final = tuple(bytes((n,)) for n in range(128))
+_head: Final = Struct(">iB").pack  # throttle time, the count of brokers
+_broker: Final = Struct(">iB").pack  # id, and the length of the host
+_port: Final = Struct(">iBB").pack  # no rack, no tags
+_controller: Final = Struct(">i").pack
+_topic: Final = Struct(">hB").pack  # error, and the length of the name
+_long_named: Final = Struct(">h").pack
+_internal: Final = Struct(">?B").pack  # and the count of partitions
+_many: Final = Struct(">?").pack
 _one_replica: Final = Struct(">hiiiBiBiBB").pack
 """A partition of one replica, which is in sync and online, without tags."""
-_partition_head: Final = Struct(">hiii").pack
+_partition: Final = Struct(">hiii").pack
+_operations: Final = Struct(">iB").pack  # of a topic, no tags
+_cluster_operations: Final = Struct(">i").pack
+_error: Final = Struct(">h").pack
+_nodes_of: dict[int, Callable[..., bytes]] = {}
+"""Of lists of so many nodes."""
 
 
 def decode_metadata_request(buf: Buffer, pos: int, version: int) -> MetadataRequest:
@@ -121,102 +132,107 @@ def _encode(response: MetadataResponse, version: int) -> bytes | None:
         return None
     brokers, topics = response.brokers, response.topics
     try:
-        pieces = [_int32(response.throttle_time_ms), write_uvarint(len(brokers) + 1)]
-        for broker in brokers:
-            if not _add_broker(broker, pieces):
-                return None
-        if not _add_text(response.cluster_id, pieces):
+        cluster_id = response.cluster_id
+        cluster = b"" if cluster_id is None else cluster_id.encode()
+        if len(brokers) > SHORT or len(cluster) > SHORT:
             return None
-        pieces.append(_int32(response.controller_id))
-        pieces.append(write_uvarint(len(topics) + 1))
+        pieces = [_head(response.throttle_time_ms, len(brokers) + 1)]
+        for broker in brokers:
+            host = broker.host.encode()
+            if broker.unknown_tags or len(host) > SHORT:
+                return None
+            pieces += (_broker(broker.node_id, len(host) + 1), host)
+            if broker.rack is None:
+                pieces.append(_port(broker.port, 0, 0))
+            else:
+                rack = broker.rack.encode()
+                if len(rack) > SHORT:
+                    return None
+                pieces += (_controller(broker.port), _BYTE[len(rack) + 1], rack, b"\0")
+        pieces += (
+            b"\0" if cluster_id is None else _BYTE[len(cluster) + 1],
+            cluster,
+            _controller(response.controller_id),
+            _BYTE[len(topics) + 1] if len(topics) <= SHORT else write_uvarint(len(topics) + 1),
+        )
         for topic in topics:
             if not _add_topic(topic, version, pieces):
                 return None
         if has_operations:
-            pieces.append(_int32(cluster_operations))
+            pieces.append(_cluster_operations(cluster_operations))
         if version >= TOP_LEVEL_ERROR:
-            pieces.append(_error_code(response.error_code))
+            pieces.append(_error(response.error_code))
     except (error, TypeError, AttributeError):
         return None  # no such value can be told: its plan says which
     pieces.append(b"\0")
     return b"".join(pieces)
 
 
-def _add_text(text: str | None, pieces: list[bytes]) -> bool:
-    """A nullable string; False if it is too long."""
-    if text is None:
-        pieces.append(b"\0")
-        return True
-    told = text.encode()
-    pieces.append(write_uvarint(len(told) + 1))
-    pieces.append(told)
-    return len(told) <= MOST_TEXT_BYTES
-
-
-def _add_broker(broker: MetadataResponseBroker, pieces: list[bytes]) -> bool:
-    if broker.unknown_tags:
-        return False
-    host = broker.host.encode()
-    pieces.append(_int32(broker.node_id))
-    pieces.append(write_uvarint(len(host) + 1))
-    pieces.append(host)
-    pieces.append(_int32(broker.port))
-    plain = _add_text(broker.rack, pieces)
-    pieces.append(b"\0")
-    return plain and len(host) <= MOST_TEXT_BYTES
-
-
 def _add_topic(topic: MetadataResponseTopic, version: int, pieces: list[bytes]) -> bool:
-    name, topic_id = topic.name, topic.topic_id
-    if topic.unknown_tags or (name is None and version < 12) or len(topic_id) != 16:
+    """False where the plan has to write it."""
+    name, topic_id, partitions = topic.name, topic.topic_id, topic.partitions
+    if topic.unknown_tags or len(topic_id) != 16:
         return False
-    pieces.append(_error_code(topic.error_code))
-    plain = _add_text(name, pieces)
+    if name is None:
+        if version < NULLABLE_NAME:
+            return False
+        pieces.append(_topic(topic.error_code, 0))
+    else:
+        told = name.encode()
+        size = len(told)
+        if size <= SHORT:
+            pieces += (_topic(topic.error_code, size + 1), told)
+        elif size <= MOST_TEXT_BYTES:
+            pieces += (_long_named(topic.error_code), write_uvarint(size + 1), told)
+        else:
+            return False
     if version >= TOPIC_IDS:
         pieces.append(topic_id)
-    pieces.append(b"\1" if topic.is_internal else b"\0")
-    partitions = topic.partitions
-    pieces.append(write_uvarint(len(partitions) + 1))
+    count = len(partitions)
+    if count <= SHORT:
+        pieces.append(_internal(topic.is_internal, count + 1))
+    else:
+        pieces += (_many(topic.is_internal), write_uvarint(count + 1))
     for partition in partitions:
-        if not _add_partition(partition, pieces):
+        if partition.unknown_tags:
             return False
-    pieces.append(_int32(topic.topic_authorized_operations))
-    pieces.append(b"\0")
-    return plain
-
-
-def _add_partition(partition: MetadataResponsePartition, pieces: list[bytes]) -> bool:
-    if partition.unknown_tags:
-        return False
-    replicas, in_sync = partition.replica_nodes, partition.isr_nodes
-    offline = partition.offline_replicas
-    if len(replicas) == 1 and len(in_sync) == 1 and not len(offline):
-        pieces.append(
-            _one_replica(
-                partition.error_code,
-                partition.partition_index,
-                partition.leader_id,
-                partition.leader_epoch,
-                2,
-                replicas[0],
-                2,
-                in_sync[0],
-                1,
-                0,
+        replicas, in_sync = partition.replica_nodes, partition.isr_nodes
+        offline = partition.offline_replicas
+        if len(replicas) == 1 and len(in_sync) == 1 and not offline:
+            pieces.append(
+                _one_replica(
+                    partition.error_code,
+                    partition.partition_index,
+                    partition.leader_id,
+                    partition.leader_epoch,
+                    2,
+                    replicas[0],
+                    2,
+                    in_sync[0],
+                    1,
+                    0,
+                )
             )
-        )
-        return True
+        elif not _add_replicated(partition, (replicas, in_sync, offline), pieces):
+            return False
+    pieces.append(_operations(topic.topic_authorized_operations, 0))
+    return True
+
+
+def _add_replicated(
+    partition: MetadataResponsePartition, lists: tuple[list[int], ...], pieces: list[bytes]
+) -> bool:
     pieces.append(
-        _partition_head(
+        _partition(
             partition.error_code,
             partition.partition_index,
             partition.leader_id,
             partition.leader_epoch,
         )
     )
-    for nodes in (replicas, in_sync, offline):
+    for nodes in lists:
         count = len(nodes)
-        if count > MOST_NODES:
+        if count > SHORT:
             return False
         pack = _nodes_of.get(count)
         if pack is None:
