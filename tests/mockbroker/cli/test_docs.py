@@ -17,6 +17,9 @@ from mockbroker.cli import docs
 from mockbroker.cli.errors import CommandError
 from mockbroker.cli.main import main
 
+# The site takes some ten seconds of a processor, of which the machine may have few.
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
