@@ -274,10 +274,8 @@ class Partition(HostedLog[PartitionHost]):
             self._appended(log, segments, result.base_offset, LAST_STABLE_OFFSET)
         return result
 
-    def _appended(
-        self, log: UnifiedLog, segments_before: int, base_offset: int, cause: str
-    ) -> None:
-        if segments_before and log.segment_count > segments_before:
+    def _appended(self, log: UnifiedLog, segments: int, base_offset: int, cause: str) -> None:
+        if segments and log.segment_count > segments:
             self.mark_rolled(log.offset_metadata(base_offset - 1).segment_base_offset)
         if self.followers is not None:
             self.followers.leader_appended(base_offset)

@@ -4,8 +4,8 @@
 
 Prints milliseconds, median of the runs with the smallest and the largest. In-process is a
 `MockBroker()`, as one of many tests has it, after one before: until it is ready, until its first
-answer, and until it is gone; each run is the median of 20 in a process. A process finds the bytecode
-of its modules where an installation leaves it.
+answer, and until it is gone; each run is the median of 20 in a process. A process finds the
+bytecode of its modules where an installation leaves it.
 """
 
 from __future__ import annotations
