@@ -97,8 +97,10 @@ class TransactionalLog(LocalLog):
         producers.remove_expired(now_wall_ms, expiration_ms)
         oldest = producers.oldest_timestamp()
         if oldest is None:
-            if producers.first_unstable_offset() < 0:
-                self._producers = None
+            if producers.first_unstable_offset() >= 0:
+                # Who has a transaction open may go so long after its end, which is yet to come.
+                return now_wall_ms + expiration_ms
+            self._producers = None
             return None
         return oldest + expiration_ms
 
