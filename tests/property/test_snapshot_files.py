@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from contextlib import suppress
+from copy import deepcopy
 from functools import lru_cache
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -156,7 +157,7 @@ def test_another_index(
         at = index
         for step in way:
             at = at[step]
-        at[last] = value
+        at[last] = deepcopy(value)  # the next edit may be within it
     with suppress(ValueError, TypeError):  # json cannot write such a thing
         contents["snapshot.json"] = json.dumps(index).encode()
     check(contents, tmp_path_factory.getbasetemp())

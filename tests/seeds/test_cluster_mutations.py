@@ -174,7 +174,7 @@ MUTATIONS: dict[Mutate, int] = {
     never_truncate: 1,
     never_tell_where_logs_part: 6,
     let_the_high_watermark_go_back: 1,
-    forget_proposals: 101,
+    forget_proposals: 147,
     forget_proposals_without_news: 101,
     never_fence: 6,
     serve_beyond_the_high_watermark: 1,
