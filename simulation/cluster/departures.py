@@ -1,7 +1,7 @@
 """Members of groups that go or wait without a reason, as their coordinator has them.
 
-- Who is in a stable group is not thrown out while its session lasts and nobody asks anything; nor
-  is a member of KIP-848 that has nothing to give up.
+- Who is in a stable group, and has asked what it was given there, is not thrown out while its
+  session lasts and nobody asks anything; nor is a member of KIP-848 that has nothing to give up.
 - A JoinGroup or SyncGroup that is not answered waits in a group: for others, or for a record.
 """
 
@@ -75,6 +75,7 @@ def _deadlines(shards: list[GroupShard]) -> Deadlines:
                 found[group] = {
                     member.member_id: member.session_deadline_ms
                     for member in group.members.values()
+                    if member.member_id not in group.pending_syncs
                 }
         for consumers in shard.consumer_groups.values():
             found[consumers] = {

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from simulation.cluster.truth import Truth
 
 OFFSET_KEYS = (0, 1)
@@ -74,6 +76,8 @@ class OffsetHistory:
         """A commit was acknowledged; what is wrong with that, None when nothing is."""
         values = self._history(key)
         if offset not in values:
+            if (key, offset) in self._told_as_they_led_no_more():
+                return None
             return f"commit {offset} of {key} was acknowledged before it was replicated"
         last = len(values) - 1 - values[::-1].index(offset)
         self._known[key] = max(self.known(key), last)
@@ -88,6 +92,14 @@ class OffsetHistory:
             return f"{offset} was told of {key} after {values[since]} had been, or was acknowledged"
         self._known[key] = max(self.known(key), values.index(offset, since))
         return None
+
+    def _told_as_they_led_no_more(self) -> Iterator[tuple[OffsetKey, int | None]]:
+        """Commits of which a leader may tell in the step in which its replica goes elsewhere."""
+        truth = self._truth.find(GROUP_METADATA_TOPIC, self._index)
+        for _, content in () if truth is None else truth.in_sync_beyond():
+            found = _commit_in(content)
+            if found is not None:
+                yield found
 
     def _history(self, key: OffsetKey) -> list[int | None]:
         self._catch_up()
@@ -112,13 +124,9 @@ class OffsetHistory:
     def _take(self, content: bytes, end: int) -> None:
         """A record's key and value with an equals sign between them, and where it ends."""
         kind = int.from_bytes(content[:2], "big")
-        if kind in OFFSET_KEYS:
-            group, position = _text(content, 2)
-            topic, position = _text(content, position)
-            partition = int.from_bytes(content[position : position + 4], "big")
-            value = content[position + 5 :]
-            offset = int.from_bytes(value[2:10], "big", signed=True) if value else None
-            key = group, topic, partition
+        commit = _commit_in(content)
+        if commit is not None:
+            key, offset = commit
             self._values_of(key).append(offset)
             self._ends_at[key].append(end)
         elif kind in GROUP_KEYS:
@@ -131,6 +139,18 @@ class OffsetHistory:
                 )  # behind "=" and the version: its protocol type
                 generation = int.from_bytes(content[at : at + 4], "big")
                 self._generations[group] = generation
+
+
+def _commit_in(content: bytes) -> tuple[OffsetKey, int | None] | None:
+    """The offset that a record commits, or deletes; None of another record."""
+    if int.from_bytes(content[:2], "big") not in OFFSET_KEYS:
+        return None
+    group, position = _text(content, 2)
+    topic, position = _text(content, position)
+    partition = int.from_bytes(content[position : position + 4], "big")
+    value = content[position + 5 :]
+    offset = int.from_bytes(value[2:10], "big", signed=True) if value else None
+    return (group, topic, partition), offset
 
 
 def _text(content: bytes, position: int) -> tuple[str, int]:

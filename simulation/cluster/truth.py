@@ -187,6 +187,14 @@ class PartitionTruth:
             _value_at(entries, offset) == value for entries in logs
         )
 
+    def in_sync_beyond(self) -> list[Entry]:
+        """What all in sync have and no high watermark was seen to pass: see `was_committed`."""
+        logs = [self.mirrors[node].entries for node in self.state.isr if node in self.mirrors]
+        if len(logs) < len(self.state.isr):
+            return []
+        beyond = zip(*(entries[len(self.committed) :] for entries in logs), strict=False)
+        return [each[0] for each in beyond if each[0] is not None and len({*each}) == 1]
+
     def led(self) -> list[Entry]:
         """What its leader's log holds. Below its start that may be a tail of its own, see
         `has_committed`: there, only what is committed.

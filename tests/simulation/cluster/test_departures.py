@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from mockbroker.coordinator.group.classic_group import ClassicGroup
 from mockbroker.coordinator.group.members import ClassicMember
 from simulation.cluster.departures import Departures
 from tests.support.simulated_groups import SimulatedGroup
+
+if TYPE_CHECKING:
+    from mockbroker.coordinator.group.shard import GroupShard
+    from mockbroker.node.broker import Broker
 
 LOOKS = 150
 
@@ -28,18 +34,35 @@ def test_groups_by_the_rules_are_in_order(protocol: str) -> None:
     assert told(protocol, static=True, leave=True, crash=True, slow=True, restless=True) == []
 
 
-@pytest.mark.parametrize("protocol", ["eager", "consumer"])
-def test_a_member_that_is_thrown_out_is_noticed(protocol: str) -> None:
-    group = SimulatedGroup(protocol, 3)
-    group.settle()
-    departures = Departures(group.world)
-    broker, shard = next(
+def coordinator_of(group: SimulatedGroup) -> tuple[Broker, GroupShard]:
+    return next(
         (broker, shard)
         for broker in group.world.cluster.brokers
         if broker.services.groups.in_use
         for shard in broker.services.groups.service.runtime.shards()
         if shard.groups or shard.consumer_groups
     )
+
+
+def test_who_never_asks_what_it_was_given_may_be_thrown_out() -> None:
+    group = SimulatedGroup("eager", 3)
+    group.settle()
+    departures = Departures(group.world)
+    broker, shard = coordinator_of(group)
+    found = shard.groups["g"]
+    gone = next(iter(found.members))
+    found.pending_syncs[gone] = None
+    assert list(departures.look(broker)) == []
+    del found.members[gone]
+    assert list(departures.look(broker)) == []
+
+
+@pytest.mark.parametrize("protocol", ["eager", "consumer"])
+def test_a_member_that_is_thrown_out_is_noticed(protocol: str) -> None:
+    group = SimulatedGroup(protocol, 3)
+    group.settle()
+    departures = Departures(group.world)
+    broker, shard = coordinator_of(group)
     assert list(departures.look(broker)) == []
     found = shard.groups.get("g") or shard.consumer_groups["g"]
     del found.members[next(iter(found.members))]

@@ -20,7 +20,8 @@ class Log:
 
     def __init__(self) -> None:
         self.committed: list[tuple[int, bytes]] = []
-        partition = SimpleNamespace(committed=self.committed)
+        self.beyond: list[tuple[int, bytes]] = []
+        partition = SimpleNamespace(committed=self.committed, in_sync_beyond=lambda: self.beyond)
         truth = SimpleNamespace(find=lambda *_: partition)
         self.history = OffsetHistory(cast("Truth", truth), 0)
 
@@ -66,6 +67,15 @@ def test_what_is_acknowledged_is_replicated_and_known() -> None:
     assert log.history.acknowledge(KEY, 5) is None
     assert "after 5" in str(log.history.tell(KEY, None, log.history.known(KEY)))
     assert "before it was replicated" in str(log.history.acknowledge(KEY, 6))
+
+
+def test_what_all_in_sync_have_may_be_acknowledged_by_who_leads_no_more() -> None:
+    log = Log()
+    log.commit(5, 6)
+    log.beyond.append(log.committed.pop())
+    assert log.history.acknowledge(KEY, 6) is None
+    assert "before it was replicated" in str(log.history.acknowledge(KEY, 7))
+    assert "not replicated" in str(log.history.tell(KEY, 6, 0))
 
 
 def test_an_offset_that_was_deleted_is_none() -> None:
