@@ -171,22 +171,24 @@ class UnifiedLog(TransactionalLog):
     def append_as_follower(self, records: Buffer, now_wall_ms: int) -> AppendResult:
         """Store the whole batches of `records` as a leader stamped them; gaps are allowed.
 
-        CORRUPT_MESSAGE for a bad checksum or bad bytes, OFFSET_OUT_OF_RANGE for offsets that do
-        not grow: nothing is stored then.
+        CORRUPT_MESSAGE for a bad checksum or bad bytes in any of them, else OFFSET_OUT_OF_RANGE for
+        offsets that do not grow: nothing is stored then.
         """
         view = memoryview(records)
         next_offset = self.log_end_offset
+        grows = True
         batches: list[tuple[int, BatchHeader]] = []
         try:
             for pos, header in iterate_batches(view):
                 if not verify_crc(view, pos, header):
                     return AppendResult(ErrorCode.CORRUPT_MESSAGE)
-                if header.base_offset < next_offset:
-                    return AppendResult(ErrorCode.OFFSET_OUT_OF_RANGE)
+                grows = grows and header.base_offset >= next_offset
                 next_offset = header.last_offset + 1
                 batches.append((pos, header))
         except ProtocolError:
             return AppendResult(ErrorCode.CORRUPT_MESSAGE)
+        if not grows:
+            return AppendResult(ErrorCode.OFFSET_OUT_OF_RANGE)
         if not batches:
             return AppendResult(_NONE, log_start_offset=self.log_start_offset)
         for pos, header in batches:
