@@ -78,6 +78,8 @@ class ClassicMember(GroupMember):
         self._members: list[JoinGroupResponseMember] | None = None
         """Whom to assign to, as the leader; None: it follows."""
         self._joined = self._synced = False
+        self._is_back = False
+        """Whether the group knows it from before, by its instance id."""
 
     @property
     def is_in(self) -> bool:
@@ -90,6 +92,7 @@ class ClassicMember(GroupMember):
         super().lose_identity()
         self.member_id, self.generation = "", NO_GENERATION
         self._joined = self._synced = False
+        self._is_back = self.instance_id is not None
 
     def act(self, node: int) -> None:
         if not self._joined:
@@ -177,8 +180,12 @@ class ClassicMember(GroupMember):
             self.note(f"is given {parts} in {self.generation} by {node}")
             if self.group.is_classic:
                 self.book.assigned(asked, self.generation, self.name, parts)
-            # A cooperative member that gives something up joins again, so that others get it.
-            self._joined = self._synced = set(parts).issuperset(self.owned)
+            # A cooperative member that gives something up joins again, so that others get it. So
+            # does a static one that is back: the group did not rebalance, and what it was to give
+            # up when it fell is nobody's (Consumer.enforceRebalance, KIP-568).
+            enforces = self._is_back and self.protocol == COOPERATIVE
+            self._joined = self._synced = not enforces and set(parts).issuperset(self.owned)
+            self._is_back = False
             self.assign(asked, parts, anew=self.group.is_classic)
             self.later(1.0)
 
