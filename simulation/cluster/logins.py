@@ -208,7 +208,9 @@ class LoginCrew(Crew):
         wanted = is_whole and self.tokens.is_good(broker, token)
         with talk(self.world, broker, LOGIN_LISTENER) as one:
             login = log_in(one, rng.choice([*CODES]), token.token_id, password, token=True)
-            if self._is_wrong(login.served, wanted):
+            # A round may have removed it while it logged in.
+            stays = login.served or self.tokens.is_good(broker, token)
+            if stays and self._is_wrong(login.served, wanted):
                 return f"{token}: {login}, of {known}"
             if not login.served:
                 return ""
