@@ -86,7 +86,9 @@ class OffsetExpiries:
             return  # it may not commit
         if task.tick_ms - self._world.now_ms < 2 * REPLICATED_MS:
             self._world.run_for(2 * REPLICATED_MS)
-            task = broker.services.groups.service._expiry._tasks[shard]  # noqa: SLF001
+            task = broker.services.groups.service._expiry._tasks.get(shard)  # noqa: SLF001
+        if task is None:
+            return  # that shard is gone
         tick_ms = task.tick_ms
         self._world.run_for(max(0.0, tick_ms - 2 * REPLICATED_MS - self._world.now_ms))
         for name, more_ms in ((DUE, 0), (NOT_YET, 1), (READ, 0)):

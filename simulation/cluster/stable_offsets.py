@@ -18,6 +18,7 @@ from simulation.cluster.clients import NodeChannel
 if TYPE_CHECKING:
     from random import Random
 
+    from mockbroker.coordinator.group.offset_store import CommittedOffset
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.node.broker import Broker
     from simulation.cluster.world import ClusterWorld
@@ -32,15 +33,14 @@ class Ahead(NamedTuple):
     group: str
     topic: str
     partition: int
-    offset: int
+    committed: CommittedOffset
 
     def holds(self, broker: Broker) -> bool:
         """Whether nothing else was written since, by the same coordinator."""
         runtime = broker.services.groups.service.runtime
         if runtime.shard_at(self.shard.partition_index) is not self.shard:
             return False
-        known = self.shard.offsets.get(self.group, self.topic, self.partition)
-        return known is not None and known.offset == self.offset
+        return self.shard.offsets.get(self.group, self.topic, self.partition) is self.committed
 
 
 def offsets_ahead(broker: Broker) -> list[Ahead]:
@@ -57,7 +57,7 @@ def offsets_ahead(broker: Broker) -> list[Ahead]:
                     before = told.offsets.get(group, topic, index)
                     is_ahead = before is None or before.offset != one.offset
                     if is_ahead and not shard.offsets.is_pending(group, topic, index):
-                        found.append(Ahead(shard, group, topic, index, one.offset))
+                        found.append(Ahead(shard, group, topic, index, one))
     return found
 
 
@@ -86,10 +86,10 @@ class StableOffsets:
             if told.error_code or not ahead.holds(broker):
                 return
             self.told += 1
-            if told.committed_offset != ahead.offset:
+            if told.committed_offset != ahead.committed.offset:
                 self._world.violate(
                     f"broker {broker.broker_id} tells {told.committed_offset} of {ahead[1:4]} to "
-                    f"who insists, where {ahead.offset} was written"
+                    f"who insists, where {ahead.committed.offset} was written"
                 )
 
         topics = [OffsetFetchRequestTopic(ahead.topic, [ahead.partition])]
