@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.coop.extension import extension_of
 from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
@@ -36,11 +37,18 @@ class Ahead(NamedTuple):
     committed: CommittedOffset
 
     def holds(self, broker: Broker) -> bool:
-        """Whether nothing else was written since, by the same coordinator."""
+        """Whether that is what it has to tell: nothing else was written since."""
         runtime = broker.services.groups.service.runtime
         if runtime.shard_at(self.shard.partition_index) is not self.shard:
             return False
-        return self.shard.offsets.get(self.group, self.topic, self.partition) is self.committed
+        place = self.group, self.topic, self.partition
+        if self.shard.offsets.get(*place) is not self.committed:
+            return False
+        if broker.services.extension is None:
+            return True
+        # Where records were committed one by one the stable offset is told, and no position.
+        commits = extension_of(broker.services).commits
+        return commits.ranges_of(*place, live=True) is None
 
 
 def offsets_ahead(broker: Broker) -> list[Ahead]:
