@@ -33,7 +33,7 @@ SCRIPT = str(ROOT / "scripts" / "image")
 LINTERS = ROOT / ".tools" / "image-lint"
 IMAGE = "localhost/mockbroker:test"
 UID = 10001
-MAX_ADDED_BYTES = 114_000_000
+MAX_ADDED_BYTES = 117_000_000
 """What the image may add to its base, uncompressed; a third is for `mockbroker top` and schemas."""
 SOON_SECONDS = 20
 
