@@ -39,20 +39,18 @@ MOST_TEXT_BYTES: Final = 0x7FFF
 
 _new: Final = object.__new__
 _BYTE: Final = tuple(bytes((n,)) for n in range(128))
+_int16: Final = Struct(">h").pack
+_int32: Final = Struct(">i").pack
 _head: Final = Struct(">iB").pack  # throttle time, the count of brokers
 _broker: Final = Struct(">iB").pack  # id, and the length of the host
 _port: Final = Struct(">iBB").pack  # no rack, no tags
-_controller: Final = Struct(">i").pack
 _topic: Final = Struct(">hB").pack  # error, and the length of the name
-_long_named: Final = Struct(">h").pack
 _internal: Final = Struct(">?B").pack  # and the count of partitions
 _many: Final = Struct(">?").pack
 _one_replica: Final = Struct(">hiiiBiBiBB").pack
 """A partition of one replica, which is in sync and online, without tags."""
 _partition: Final = Struct(">hiii").pack
 _operations: Final = Struct(">iB").pack  # of a topic, no tags
-_cluster_operations: Final = Struct(">i").pack
-_error: Final = Struct(">h").pack
 _nodes_of: dict[int, Callable[..., bytes]] = {}
 """Of lists of so many nodes."""
 
@@ -148,20 +146,20 @@ def _encode(response: MetadataResponse, version: int) -> bytes | None:
                 rack = broker.rack.encode()
                 if len(rack) > SHORT:
                     return None
-                pieces += (_controller(broker.port), _BYTE[len(rack) + 1], rack, b"\0")
+                pieces += (_int32(broker.port), _BYTE[len(rack) + 1], rack, b"\0")
         pieces += (
             b"\0" if cluster_id is None else _BYTE[len(cluster) + 1],
             cluster,
-            _controller(response.controller_id),
+            _int32(response.controller_id),
             _BYTE[len(topics) + 1] if len(topics) <= SHORT else write_uvarint(len(topics) + 1),
         )
         for topic in topics:
             if not _add_topic(topic, version, pieces):
                 return None
         if has_operations:
-            pieces.append(_cluster_operations(cluster_operations))
+            pieces.append(_int32(cluster_operations))
         if version >= TOP_LEVEL_ERROR:
-            pieces.append(_error(response.error_code))
+            pieces.append(_int16(response.error_code))
     except (error, TypeError, AttributeError):
         return None  # no such value can be told: its plan says which
     pieces.append(b"\0")
@@ -183,7 +181,7 @@ def _add_topic(topic: MetadataResponseTopic, version: int, pieces: list[bytes]) 
         if size <= SHORT:
             pieces += (_topic(topic.error_code, size + 1), told)
         elif size <= MOST_TEXT_BYTES:
-            pieces += (_long_named(topic.error_code), write_uvarint(size + 1), told)
+            pieces += (_int16(topic.error_code), write_uvarint(size + 1), told)
         else:
             return False
     if version >= TOPIC_IDS:
