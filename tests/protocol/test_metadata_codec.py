@@ -28,7 +28,7 @@ from mockbroker_protocol.metadata_codec import (
     encode_metadata_response,
 )
 from mockbroker_protocol.schema import ZERO_UUID
-from tests.support.messages import strategy_for
+from tests.support.messages import encoded, strategy_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,10 +40,6 @@ UUID = bytes(range(16))
 
 def planned(body: bytes, version: int, pos: int = 0) -> MetadataRequest:
     return plan.decode(MetadataRequest, version, body, pos)[0]
-
-
-def encoded(message: object, version: int) -> bytes:
-    return b"".join(plan.encode(message, version))
 
 
 def request(version: int, topics: int = 3) -> MetadataRequest:

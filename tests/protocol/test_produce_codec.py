@@ -29,7 +29,7 @@ from mockbroker_protocol.produce_codec import (
     encode_produce_response,
 )
 from mockbroker_protocol.schema import ZERO_UUID
-from tests.support.messages import strategy_for
+from tests.support.messages import encoded, strategy_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,10 +43,6 @@ UUID = bytes(range(16))
 
 def planned(body: Buffer, version: int, pos: int = 0) -> ProduceRequest:
     return plan.decode(ProduceRequest, version, body, pos)[0]
-
-
-def encoded(message: object, version: int) -> bytes:
-    return b"".join(plan.encode(message, version))
 
 
 def request(version: int, partitions: int = 3, size: int = 200) -> ProduceRequest:

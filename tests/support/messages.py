@@ -14,6 +14,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 import mockbroker_protocol.messages
+from mockbroker_protocol.plan import encode
 from mockbroker_protocol.plan_decode import blank
 from mockbroker_protocol.schema import is_declared, schema_of
 from mockbroker_protocol.schema_fields import Field, WireType, fields_of
@@ -44,6 +45,11 @@ def message_classes() -> Iterator[type]:
                 and schema_of(value).is_message
             ):
                 yield value
+
+
+def encoded(message: object, version: int) -> bytes:
+    """A body as its plan writes it, in one piece."""
+    return b"".join(encode(message, version))
 
 
 def strategy_for(
