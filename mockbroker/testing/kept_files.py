@@ -9,6 +9,7 @@ import atexit
 import os
 import shutil
 import tempfile
+import threading
 from pathlib import Path
 
 __tracebackhide__ = True
@@ -19,6 +20,14 @@ def kept_folder(prefix: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     atexit.register(_remove, folder, os.getpid())
     return folder
+
+
+def write_kept(file: Path, text: str) -> None:
+    """Write a file for this user alone; clients that others start read all of it meanwhile."""
+    draft = file.with_name(f"{file.name}.{threading.get_ident()}.tmp")
+    draft.touch(0o600)
+    draft.write_text(text, "utf-8")
+    draft.replace(file)
 
 
 def _remove(folder: Path, owner: int) -> None:

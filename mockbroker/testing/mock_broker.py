@@ -170,7 +170,8 @@ class _Entrance(Entrance):
         ]
 
     def pem_file(self, name: str) -> str | None:
-        return self._running.pem_file(name)
+        running = self._running
+        return self._bridge.call(lambda _: running.pem_file(name))
 
     def token(self, wanted: WantedToken) -> str:
         running = self._running

@@ -6,11 +6,12 @@ as long as this process: a client reads its files after whoever fetched them may
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from mockbroker.admin.client import AdminClient, segment
 from mockbroker.testing.client_config import ClientListener, Entrance, WantedToken
-from mockbroker.testing.kept_files import kept_folder
+from mockbroker.testing.kept_files import kept_folder, write_kept
 from mockbroker.testing.remote.refusals import refused_as
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class RemoteEntrance(Entrance):
         self.caller = caller
         self._bootstrap_servers = bootstrap_servers
         self._folder: Path | None = None
+        self._lock = threading.Lock()
 
     def listeners(self) -> list[ClientListener]:
         found = self.caller.call(lambda client: client.get("/v1/listeners")["listeners"])
@@ -52,9 +54,9 @@ class RemoteEntrance(Entrance):
         text = self.caller.call(fetch)
         if text is None:
             return None
-        if self._folder is None:
-            self._folder = kept_folder("mockbroker-tls-")
+        with self._lock:
+            if self._folder is None:
+                self._folder = kept_folder("mockbroker-tls-")
         file = self._folder / f"{name}.pem"
-        file.touch(0o600)
-        file.write_text(text, "utf-8")
+        write_kept(file, text)
         return str(file)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from mockbroker import MockBroker
+
+if TYPE_CHECKING:
+    from mockbroker.testing.client_config import ClientConfigs
 
 pytest.importorskip("cryptography", reason="the extra tls is not installed")
 
@@ -30,6 +35,27 @@ def test_it_tells_what_the_broker_tells() -> None:
         with pytest.raises(ValueError, match="no name of a client"):
             remote.client_file("a b")
         assert Path(remote.ca_file).parent != Path(broker.ca_file).parent
+
+
+def test_clients_that_come_at_once_each_read_whole_files() -> None:
+    with MockBroker(tls="auto", admin_port=0) as broker:
+        for asked in (broker, MockBroker.connect(broker.admin_url or "")):
+            told = asked.client_config("confluent", certificate="alice")
+            texts = [Path(told[f"ssl.{one}.location"]).read_text() for one in ("ca", "key")]
+
+            def come(asked: ClientConfigs = asked, texts: list[str] = texts) -> bool:
+                told = asked.client_config("confluent", certificate="alice")
+                files = (Path(told[f"ssl.{one}.location"]) for one in ("ca", "key"))
+                return [file.read_text() for file in files] == texts
+
+            with ThreadPoolExecutor(4) as threads:
+                assert all(threads.map(lambda _: come(), range(100)))
+
+
+def test_a_certificate_that_many_ask_for_at_once_is_issued_once() -> None:
+    with MockBroker(tls="auto", admin_port=0) as broker, ThreadPoolExecutor(8) as threads:
+        read = threads.map(lambda _: Path(broker.client_file("bob")).read_text(), range(8))
+        assert len(set(read)) == 1
 
 
 FORGETFUL = """
