@@ -21,7 +21,7 @@ from mockbroker.server.compiled import is_compiled
 from tests.support.cpu_report import CpuReport
 from tests.support.jvm import SHORT_LIVED_JVM
 from tests.support.kept_modules import keep_modules
-from tests.support.pure_only import PURE_ONLY, skip_what_replaces_machine_code
+from tests.support.pure_only import PURE_ONLY, extends_machine_code, skip_what_replaces_machine_code
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -71,6 +71,17 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
         report.outcome = "skipped"
         report.longrepr = (report.nodeid, 0, f"Skipped: {missing[0]}")
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    """What cannot run on the compiled build says so as it runs."""
+    try:
+        yield
+    except TypeError as error:
+        if not COMPILED or not extends_machine_code(error):
+            raise
+        pytest.skip(str(error))
 
 
 def runs_pure_only(item: pytest.Item) -> bool:

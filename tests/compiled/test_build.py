@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mockbroker.server.compiled import is_compiled
-from tests.support.pure_only import PURE_ONLY
+from tests.support.pure_only import EXTENDED, PURE_ONLY, extends_machine_code
 
 ROOT = Path(__file__).resolve().parents[2]
 HARMLESS_BASES = {"NamedTuple", "ProtocolError"}
@@ -109,3 +109,14 @@ def test_a_simulation_is_byte_for_byte_that_of_the_sources(
 def test_what_runs_pure_only_is_there(path: str) -> None:
     text = (ROOT / path).read_text(encoding="utf-8")
     assert [name for name in PURE_ONLY[path] if f"def {name}(" not in text] == []
+
+
+def test_a_test_that_extends_what_is_compiled_is_left_out_and_no_defect_of_the_product() -> None:
+    def error_of(file: str) -> BaseException:
+        text = f"raise TypeError({EXTENDED!r})"
+        with pytest.raises(TypeError) as info:
+            exec(compile(text, file, "exec"))
+        return info.value
+
+    assert extends_machine_code(error_of(__file__))
+    assert not extends_machine_code(error_of(str(ROOT / "mockbroker/node/broker.py")))
