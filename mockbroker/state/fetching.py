@@ -32,6 +32,12 @@ _WAKES: Final = {
     ApiKey.OFFSET_COMMIT: "the commit is replicated",
     ApiKey.END_TXN: "the markers are written",
 }
+_WAKES_TRANSACTIONAL: Final = (
+    "the transaction's coordinator lets the records pass, then all in-sync replicas have them, or"
+    " timeout_ms is over since"
+)
+"""Of a Produce (Kafka: ReplicaManager.handleProduceAppend): to be verified takes as long as the
+question to the coordinator may (request.timeout.ms), and timeout_ms begins with the append."""
 
 
 class Session(NamedTuple):
@@ -203,7 +209,10 @@ def _wait(cluster: Cluster, broker_id: int, served: RequestServed) -> Wait:
                     " leader or high watermark, or max_wait_ms is over"
                 )
         elif isinstance(request, ProduceRequest):
-            until_ms = served.arrived_ms + request.timeout_ms
+            if request.transactional_id is None:
+                until_ms = served.arrived_ms + request.timeout_ms
+            elif served.fault is None:
+                wakes = _WAKES_TRANSACTIONAL
     return Wait(
         broker_id,
         served.connection_id,

@@ -85,10 +85,11 @@ KEPT: dict[int, str] = {
     1130: "a leader tells what all in sync have in the step in which its replica goes elsewhere",
     1206: "who coordinates a group may move, and move back, before it is told",
     1414: "a marker waits for the ranges' broker, whatever else would be refused",
+    172242: "the time-out of a produce begins when its transaction was verified",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""
-WITH_LIMITS = frozenset((417, 525, 557, 592, 1130, 1206, 1414, 32107, 50127, 62150))
+WITH_LIMITS = frozenset((417, 525, 557, 592, 1130, 1206, 1414, 32107, 50127, 62150, 172242))
 """Those of them that failed when seeds drew limits and turns already."""
 LATER_KINDS = ["limits", "turns", "acls", "carriers", "quorum", "views"]
 """What the others go without: they failed before seeds drew these."""

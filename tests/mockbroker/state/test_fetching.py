@@ -5,7 +5,8 @@ from __future__ import annotations
 from mockbroker.state.fetching import savings, session_partitions, sessions, waits
 from mockbroker_protocol.messages.fetch import FetchResponse
 from tests.support.core import Core
-from tests.support.requests import fetch
+from tests.support.requests import fetch, produce
+from tests.support.transactions import Transactional
 
 
 def session_of(core: Core) -> int:
@@ -34,3 +35,22 @@ def test_nobody_waits_in_an_idle_broker() -> None:
     core = Core(topics={"orders": 1})
     session_of(core)
     assert waits(core.cluster) == []
+
+
+def test_a_produce_that_waits_is_told_with_when_its_time_is_over() -> None:
+    core = Core(topics={"orders": 1})
+    core.act(lambda: core.cluster.controls.hold_high_watermark("orders", 0))
+    core.client("writer").send(produce("orders", acks=-1), 9)
+    (wait,) = waits(core.cluster)
+    assert (wait.until_ms, wait.api) == (wait.since_ms + 1_000, "Produce")
+
+
+def test_no_field_tells_until_when_a_produce_waits_that_is_verified_before() -> None:
+    core = Core(topics={"orders": 1})
+    producer = Transactional.begin(core)
+    core.act(lambda: core.cluster.controls.hold_high_watermark("orders", 0))
+    request = producer.produce_request("orders", 0, producer.batch("a", 0))
+    core.client("writer").send(request, 12)
+    (wait,) = waits(core.cluster)
+    assert (wait.until_ms, wait.api) == (None, "Produce")
+    assert "coordinator" in wait.wakes
