@@ -35,7 +35,6 @@ from mockbroker.pipeline.topics import read_topics, require_connector, stream_to
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-DECODINGS: Final = ("raw", "string", "json", "avro")
 DERIVED: Final = {"date": "yyyy-MM-dd", "hour": "HH"}
 """Columns to partition by that are made of a record's time."""
 CORRUPT: Final = "_undecoded"

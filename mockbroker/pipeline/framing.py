@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 ANY_SCHEMA: Final = -1
-MAX_SCHEMA_ID: Final = (1 << 31) - 1
 _PREFIX_BYTES: Final = 5
 
 

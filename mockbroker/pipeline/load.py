@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-ENCODINGS: Final = ("raw", "json", "avro")
 ORDER_COLUMN: Final = "_order"
 KEEP_OLD: Final = {"retention.ms": "-1"}
 """Of a topic made for records with times of their own: retention would delete old ones at once."""

@@ -1,9 +1,9 @@
 """What a record is to every job: its columns, their types, and the hash of its content.
 
-Pure: schemas are values, functions take columns to columns. `RECORD_SCHEMA` is the row that Spark's
-Kafka source hands out; `WRITE_SCHEMA` is what its sink takes. The content hash is 128 bits of
-xxHash64 under two seeds: equal content gives an equal hash on any machine and in any version, and
-null differs from empty. It is no protection against an adversary.
+Pure: schemas are values, functions take columns to columns. `WRITE_SCHEMA` is what Spark's
+Kafka sink takes. The content hash is 128 bits of xxHash64 under two seeds: equal content gives an
+equal hash on any machine and in any version, and null differs from empty. It is no protection
+against an adversary.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     IntegerType,
-    LongType,
     StringType,
     StructField,
     StructType,
@@ -27,17 +26,6 @@ if TYPE_CHECKING:
 
 HEADERS_TYPE: Final = ArrayType(
     StructType([StructField("key", StringType()), StructField("value", BinaryType())])
-)
-RECORD_SCHEMA: Final = StructType(
-    [
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("offset", LongType()),
-        StructField("timestamp", TimestampType()),
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField("headers", HEADERS_TYPE),
-    ]
 )
 WRITE_SCHEMA: Final = StructType(
     [

@@ -51,7 +51,7 @@ def require_connector(spark: SparkSession) -> None:
 
 
 def read_topics(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
-    """The records in a bounded range (`records.RECORD_SCHEMA` and timestampType)."""
+    """The records in a bounded range (the rows of Spark's Kafka source)."""
     return spark.read.format("kafka").options(**options).load()
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     Sign = Callable[[bytes], bytes]
 
 SCOPE: Final = "read"
-SKEW_MS: Final = 100
 ISSUER, AUDIENCE = "https://issuer.test", "brokers"
 SUBJECT: Final = "olga"
 LIVES_S: Final = 60

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tests.fetch_cases.target import Target
 
 NO_LIMIT = 1 << 20
-NOT_ANSWERED = -1
 
 
 def five(target: Target) -> Topic:

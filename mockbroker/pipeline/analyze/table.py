@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -142,9 +142,6 @@ def columns_of(schema: str) -> tuple[Column, ...]:
     """The columns of a schema that is flat: `name TYPE, name TYPE`."""
     pairs = [part.split() for part in schema.split(",")]
     return tuple(Column(name, kind) for name, kind in pairs)
-
-
-SQL_TYPES: Final = ("STRING", "INT", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP")
 
 
 def arrow_type(sql_type: str) -> pa.DataType:
