@@ -56,7 +56,8 @@ class AuditCrew(Crew):
         self.departures = Departures(setting.world)
         self.probes = Probes(setting.stream("probes"))
         self.transactions = TransactionAudits(setting.world.cluster.metadata)
-        self.late_markers = LateMarkers()
+        refuses = setting.stream("late markers") if self.plan.on["dawdlers"] else None
+        self.late_markers = LateMarkers(refuses)
         racks = [*dict.fromkeys(self.plan.racks)]
         self.fetches = FetchAudits(setting.world, setting.stream("fetch audits"), racks)
         self.waits = Waits(setting.world, setting.truth)
@@ -72,6 +73,7 @@ class AuditCrew(Crew):
         """From now on time passes over idle rounds; what is left is looked at when all rests."""
         self._stopped = True
         self.fetchers.stop()
+        self.late_markers.stop()
 
     def _on_replica(self, at: Node, partition: Partition, before: ReplicaState | None) -> None:
         log = partition.log

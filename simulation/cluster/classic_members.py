@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from simulation.cluster.group_members import Setting
 
 CONSUMER = "consumer"
+OWN = "sticky"
+"""What some know beside what all do, and would rather have."""
+DAWDLE_MS = (30.0, 200.0)
 FIRST_STATIC_JOIN = 5
 HEARTBEAT_VERSIONS = range(3, 5)
 SYNC_VERSIONS = range(3, 6)
@@ -72,6 +75,10 @@ class ClassicMember(GroupMember):
         eager = rng.choice(([EAGER], [EAGER, COOPERATIVE]))
         self.protocols = [COOPERATIVE] if self.group.cooperative else eager
         self.version = rng.randrange(FIRST_STATIC_JOIN if self.instance_id else 0, 10)
+        self._dawdles = setting.plan.on["dawdlers"] and rng.random() < 0.7
+        """Whether it takes its time to assign, as a leader."""
+        if self._dawdles and self.group.protocol == "eager" and rng.random() < 0.6:
+            self.protocols = [OWN, *self.protocols]
         self.member_id = ""
         self.generation = NO_GENERATION
         self.protocol = self.protocols[0]
@@ -153,7 +160,8 @@ class ClassicMember(GroupMember):
         self._members = answer.members if leads else None
         self._joined, self._synced = True, False
         self.note(f"joined {self.generation}{', leads' if leads else ''}")
-        self.later(1.0)
+        slow = leads and self._dawdles and not self.calm and self.rng.random() < 0.6
+        self.later(self.rng.choice(DAWDLE_MS) if slow else 1.0)
 
     def _sync(self, node: int) -> None:
         version = self.rng.choice(SYNC_VERSIONS)
@@ -166,9 +174,11 @@ class ClassicMember(GroupMember):
         if version >= SYNC_GROUP_PROTOCOL:
             request.protocol_type, request.protocol_name = CONSUMER, self.protocol
         if self._members:
+            dealt = assign(self.protocol, self._members, self.parts)
+            self.book.deals(self.generation, dealt.values())
             request.assignments = [
                 SyncGroupRequestAssignment(member_id, assignment_bytes(parts))
-                for member_id, parts in assign(self.protocol, self._members, self.parts).items()
+                for member_id, parts in dealt.items()
             ]
         asked = self.book.ask(node)
 
@@ -179,6 +189,7 @@ class ClassicMember(GroupMember):
             parts = read_assignment(answer.assignment)
             self.note(f"is given {parts} in {self.generation} by {node}")
             if self.group.is_classic:
+                self.book.given(self.generation, self.name, parts)
                 self.book.assigned(asked, self.generation, self.name, parts)
             # A cooperative member that gives something up joins again, so that others get it. So
             # does a static one that is back: the group did not rebalance, and what it was to give

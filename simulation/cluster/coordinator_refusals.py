@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.coordinator.group.states import GroupState
+from mockbroker.coordinator.txn.metadata import NO_PRODUCER_ID
 from mockbroker.coordinator.txn.states import PREPARED, TransactionState
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.consumer_group import (
@@ -234,6 +235,9 @@ def _of_settled(known: TransactionMetadata) -> Iterator[Refusal]:
     yield _end("another producer", name, STRANGE_ID, epoch, END_V2, other)
     yield _end("a newer epoch", name, producer_id, epoch + 1, END_V2, fenced)
     yield _init("another producer", name, 1000, STRANGE_ID, epoch, fenced)
+    before = known.previous_producer_id
+    if before not in (NO_PRODUCER_ID, producer_id):
+        yield _init("the id before with epochs left", name, 1000, before, 0, fenced)
     if epoch > 1:
         yield _end("a zombie", name, producer_id, epoch - 2, END_V2, fenced)
     if state is TransactionState.ONGOING:

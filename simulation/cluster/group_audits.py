@@ -2,6 +2,7 @@
 
 - A classic group that is joined waits for members, for ids that were handed out, or for the delay
   of its first rebalance, and not beyond a time; it waits for them as long as it said (KIP-394).
+  Nobody waits for assignments then.
 - Who is in a generation and does not sync is waited for, who has synced is not.
 - Members have a session that ends, unless they are owed an answer; ids that were handed out end.
 - A member of KIP-848 that has to give something up has a time for it, nobody else has; the epochs
@@ -73,6 +74,8 @@ class GroupAudits:
             yield from _wrong_syncing(group)
 
     def _wrong_joining(self, group: ClassicGroup) -> Iterator[str]:
+        if any(member.parked_sync is not None for member in group.members.values()):
+            yield "somebody waits for assignments of the generation before"
         task = group.join_task
         if task is None or not task.pending:
             yield "it waits for ever"

@@ -3,6 +3,7 @@
 - An offset that is told is replicated, and at the coordinator in force not older than what was
   told or acknowledged before it was asked, as far as that one has it committed (`OffsetHistory`);
   to who insists (require_stable) not older than what was written by then.
+- A member is given what the leader of its generation said.
 - In one generation of a classic group a partition is of one member, and generations that were
   synced do not go back; nor do the epochs of a consumer group.
 - Who is told by a heartbeat that all is well has a whole session from when it was sent.
@@ -23,6 +24,8 @@ from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from simulation.cluster.offset_history import OffsetHistory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mockbroker.replica.partition import Partition
     from simulation.cluster.truth import Truth
     from simulation.cluster.world import ClusterWorld
@@ -71,6 +74,8 @@ class GroupBook:
         self._generation = -1, -1
         """Incarnation and number of the latest generation or epoch that was told."""
         self._assigned: dict[tuple[int, int], dict[Part, str]] = {}
+        self._dealt: dict[int, set[frozenset[Part]]] = {}
+        """By generation: what leaders of it gave to anybody."""
         self._holders: dict[Part, dict[str, Hold]] = {}
 
     # -- asking ----------------------------------------------------------------------------
@@ -132,6 +137,18 @@ class GroupBook:
             self.world.violate(f"{self.name}: {wrong}")
 
     # -- generations -----------------------------------------------------------------------
+
+    def deals(self, generation: int, shares: Iterable[list[Part]]) -> None:
+        """The leader of a generation says what its members shall have."""
+        self._dealt.setdefault(generation, set()).update(map(frozenset, shares))
+
+    def given(self, generation: int, member: str, parts: list[Part]) -> None:
+        """A classic member was told its part of a generation, by whatever coordinator."""
+        if parts and frozenset(parts) not in self._dealt.get(generation, ()):
+            self.world.violate(
+                f"{self.name}: {member} is given {parts} in generation {generation}, whose leader "
+                "said nothing of the kind"
+            )
 
     def assigned(self, asked: Asked, generation: int, member: str, parts: list[Part]) -> None:
         """A classic member was told its part of a generation."""

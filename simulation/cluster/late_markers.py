@@ -1,9 +1,11 @@
 """Answers about markers that come late: after their coordinator gave the transaction up.
 
 A coordinator that lost its partition and has it again ends anew what is prepared; one that was told
-of somebody newer has stopped. An answer of before is about other requests: it must change nothing.
+of somebody newer has stopped: neither sends markers of before again. An answer of before is about
+other requests: it must change nothing.
 Here the network holds such answers back until the coordinator is there again, and tells them then
-as if all had been written.
+as if all had been written. Where a seed draws "dawdlers", leaders say now and then that they are
+none: the coordinator asks again later, if it is the coordinator still.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from random import Random
 
     from mockbroker.coordinator.txn.marker_writer import WritesMarkers
     from mockbroker.coordinator.txn.markers import TransactionMarkers
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
     Errors = dict[TopicPartition, ErrorCode]
     OnErrors = Callable[[Errors], None]
+
+REFUSED_CHANCE = 0.3
 
 
 class _Sent:
@@ -41,10 +46,14 @@ class _Sent:
 class _Writer:
     """Stands before a writer of markers, and keeps answers that come late."""
 
-    def __init__(self, markers: TransactionMarkers, writer: WritesMarkers) -> None:
+    def __init__(
+        self, markers: TransactionMarkers, writer: WritesMarkers, refuses: Callable[[], bool]
+    ) -> None:
         self._markers = markers
         self._writer = writer
+        self._refuses = refuses
         self.sent: list[_Sent] = []
+        self.wrong: list[str] = []
 
     def is_late(self, pending: _PendingCompletion) -> bool:
         """Whether its coordinator has given it up."""
@@ -60,6 +69,14 @@ class _Writer:
         """As `WritesMarkers.write`."""
         wanted = [*partitions]
         sent = _Sent(_pending_of(on_complete), wanted, on_complete)
+        if self.is_late(sent.pending):
+            self.wrong.append(
+                f"markers of {sent.pending.metadata.transactional_id} go out for {wanted}, and "
+                "were given up"
+            )
+        if self._refuses():
+            on_complete(dict.fromkeys(wanted, ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            return
         self.sent.append(sent)
 
         def answered(errors: Errors) -> None:
@@ -83,7 +100,9 @@ def _pending_of(on_complete: OnErrors) -> _PendingCompletion:
 class LateMarkers:
     """Listens to the coordinators of transactions; `look` tells what late answers change."""
 
-    def __init__(self) -> None:
+    def __init__(self, rng: Random | None = None) -> None:
+        """`rng`: when leaders say that they are none; never without."""
+        self._rng = rng
         self._writers: dict[TransactionMarkers, _Writer] = {}
         self.told = 0
 
@@ -98,9 +117,12 @@ class LateMarkers:
             writer = self._writers[service.markers] = _Writer(
                 service.markers,
                 service.markers._writer,  # noqa: SLF001
+                lambda: self._rng is not None and self._rng.random() < REFUSED_CHANCE,
             )
             service.markers._writer = writer  # noqa: SLF001
             return
+        yield from writer.wrong
+        writer.wrong.clear()
         for sent in [one for one in writer.sent if writer.is_late(one.pending)]:
             index = sent.pending.shard.partition_index
             shard = service.runtime.shard_at(index)
@@ -114,6 +136,10 @@ class LateMarkers:
             after = self._state(broker, index, name)
             if after != before:
                 yield f"a late answer about markers of {name} makes {after} of {before}"
+
+    def stop(self) -> None:
+        """Refuse nothing more."""
+        self._rng = None
 
     def _state(self, broker: Broker, index: int, name: str) -> tuple[object, ...]:
         """What the coordinator knows of a transaction, and where its log ends."""

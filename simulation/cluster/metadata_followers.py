@@ -178,12 +178,15 @@ class QuorumCrew(Crew):
     def __init__(self, setting: CrewSetting) -> None:
         super().__init__(setting)
         self._is_on = self.plan.on["quorum"]
+        self._committed = (0, -1)
+        """Epoch of the log and its high watermark."""
         self._operator = setting.operator
         self._rng = setting.stream("quorum")
         self.followers = setting.hire(MetadataFollower, "follower", 2 * self._is_on)
         self.clients = [*self.followers]
         if self._is_on:
             start_quorum(self.world)
+            self.world.on_step.append(self._watch)
             self._operator.acts["quorum"] = self._trouble
             verbs = self._operator.verbs
             verbs.add("hold_commits", self._quorum.hold)
@@ -196,6 +199,14 @@ class QuorumCrew(Crew):
 
     def counts(self) -> Mapping[str, int]:
         return {"metadata fetches": sum(follower.answers for follower in self.followers)}
+
+    def _watch(self) -> None:
+        """In one epoch the high watermark does not go back."""
+        quorum = self._quorum
+        committed = quorum.epoch, -1 if quorum.high_watermark is None else quorum.high_watermark
+        if committed < self._committed:
+            self.world.violate(f"the metadata log is at {committed} after {self._committed}")
+        self._committed = committed
 
     def _trouble(self) -> None:
         if self._rng.random() < 0.5:

@@ -16,12 +16,20 @@ from mockbroker.coordinator.runtime import partition_for
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker.metadata.topic_requests import NewTopic, TopicReference
 from mockbroker_protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
+from mockbroker_protocol.messages.group_membership import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
 from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
 from simulation.clients import frame_of
+from simulation.cluster.classic_assignor import assignment_bytes, subscription_bytes
 from simulation.cluster.plan import RETENTION_CHECK_MS, RETENTION_MINUTES
 
 if TYPE_CHECKING:
@@ -33,13 +41,15 @@ if TYPE_CHECKING:
     from simulation.cluster.world import ClusterWorld
 
 COMMIT_WITH_RETENTION, HEARTBEAT = 4, 1
+JOIN, SYNC, LEAVE = 3, 2, 1
+STAYS_MS = 60_000
 BEAT_MS = 80.0
 REPLICATED_MS = 400.0
 LEAVES_MS = 6_000.0
 """Whoever is in a group still is out of it by then."""
 RETENTION_MS = RETENTION_MINUTES * 60_000
 FIRST, DUE, NOT_YET, READ = "expiring", "expiring-now", "expiring-later", "expiring-not"
-EXACT = "expiring-exactly"
+EXACT, LEFT = "expiring-exactly", "expiring-once-left"
 MEMBER, GOES = "of-the-expiries", "expiring-topic"
 
 
@@ -119,10 +129,19 @@ class OffsetExpiries:
                 return broker, shard
         return None
 
-    def _commit(self, broker: Broker, group: str, retention_ms: int, topic: str = "") -> None:
+    def _commit(
+        self,
+        broker: Broker,
+        group: str,
+        retention_ms: int,
+        topic: str = "",
+        as_member: tuple[int, str] = (-1, ""),
+    ) -> None:
         parts = [OffsetCommitRequestPartition(0, 1)]
         of = OffsetCommitRequestTopic(topic or self._topic, partitions=parts)
-        request = OffsetCommitRequest(group, retention_time_ms=retention_ms, topics=[of])
+        request = OffsetCommitRequest(
+            group, *as_member, retention_time_ms=retention_ms, topics=[of]
+        )
         self._world.probe(frame_of(request, COMMIT_WITH_RETENTION, 1, MEMBER), broker)
 
     def _join(self, broker: Broker, epoch: int) -> None:
@@ -156,6 +175,7 @@ class OffsetExpiries:
         """Let so much time pass; offsets stay for as long as they must, and then go."""
         world = self._world
         until_ms = world.now_ms + passes_ms
+        self._empty_later()
         exact = self._commit_in_a_round()
         world.run_for(LEAVES_MS)
         emptied = [*self._emptied()]
@@ -171,6 +191,36 @@ class OffsetExpiries:
             if self._coordinator() == (broker, shard) and shard.offsets.of_group(group_id):
                 world.violate(f"{group_id}: its offset is there in the round in which it is due")
         world.run_for(max(0.0, until_ms - world.now_ms))
+
+    def _empty_later(self) -> None:
+        """Somebody commits in a classic group, and leaves it after several rounds."""
+        found = self._coordinator()
+        if found is None:
+            return
+        broker, shard = found
+        world = self._world
+        self._come(broker, "")
+        known = shard.groups.get(LEFT)
+        if known is None or not known.members:
+            return  # it may not join
+        # It was new, and hung up while it waited for others; now it waits for nobody.
+        (member_id,) = known.members
+        self._come(broker, member_id)
+        group = shard.groups[LEFT]
+        assigned = [SyncGroupRequestAssignment(member_id, assignment_bytes([(self._topic, 0)]))]
+        sync = SyncGroupRequest(LEFT, group.generation_id, member_id, assignments=assigned)
+        world.probe(frame_of(sync, SYNC, 1, MEMBER), broker)
+        world.run_for(REPLICATED_MS)
+        self._commit(broker, LEFT, -1, as_member=(group.generation_id, member_id))
+        world.run_for(2 * RETENTION_CHECK_MS)
+        world.probe(frame_of(LeaveGroupRequest(LEFT, member_id), LEAVE, 1, MEMBER), broker)
+        world.run_for(REPLICATED_MS)
+
+    def _come(self, broker: Broker, member_id: str) -> None:
+        protocols = [JoinGroupRequestProtocol("range", subscription_bytes([self._topic], (), -1))]
+        request = JoinGroupRequest(LEFT, STAYS_MS, STAYS_MS, member_id, None, "consumer", protocols)
+        self._world.probe(frame_of(request, JOIN, 1, MEMBER), broker)
+        self._world.run_for(REPLICATED_MS)
 
     def _commit_in_a_round(self) -> Emptied | None:
         """Commit when offsets are looked at: that is due in a round, to the millisecond."""

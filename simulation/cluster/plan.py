@@ -71,6 +71,7 @@ CREW_KINDS: tuple[str, ...] = (
     "logins",
     "quorum",
     "views",
+    "dawdlers",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"

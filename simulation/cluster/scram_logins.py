@@ -40,7 +40,7 @@ CODES: Final = {name: code for code, name in MECHANISMS.items()}
 UNREACHABLE: Final = frozenset((ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER))
 DENIED: Final = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
-SPOILT: Final = ("nonce", "proof", "short", "final", "first", "identity")
+SPOILT: Final = ("nonce", "proof", "short", "empty", "final", "first", "identity")
 """What a client may do wrong: another nonce, a proof that is another or too short, a last or a
 first message that is none, the name of another.
 """
@@ -84,8 +84,8 @@ def _spoilt(last: bytes, spoil: str) -> bytes:
         return head + b"0,p=" + proof
     if spoil == "proof":
         return head + b",p=" + (b"B" if proof[:1] == b"A" else b"A") + proof[1:]
-    if spoil == "short":
-        return head + b",p=" + proof[:8]
+    if spoil in ("short", "empty"):
+        return head + b",p=" + proof[: 8 if spoil == "short" else 0]
     return head if spoil == "final" else last
 
 

@@ -23,12 +23,12 @@ def wrong_configs(broker: Broker) -> Iterator[str]:
     for topic in metadata.topics.values():
         wanted = TopicConfig(topic.configs, metadata.config)
         for name in OF_TOPICS:
-            if topic.config.text(name) != wanted.text(name):
-                told = topic.config.text(name)
-                yield f"{name} of {topic.name} is {told}, not {wanted.text(name)}"
+            told = topic.config.value(name)  # as it was parsed once
+            if told != wanted.value(name):
+                yield f"{name} of {topic.name} is {told}, not {wanted.value(name)}"
     for group_id, overrides in metadata.resource_configs[RESOURCE_GROUP].items():
         of_group = GroupConfig(overrides, metadata.config)
         for name in OF_GROUPS:
-            in_force = metadata.group_config(group_id).text(name)
-            if in_force != of_group.text(name):
-                yield f"{name} of group {group_id} is {in_force}, not {of_group.text(name)}"
+            in_force = metadata.group_config(group_id).value(name)
+            if in_force != of_group.value(name):
+                yield f"{name} of group {group_id} is {in_force}, not {of_group.value(name)}"

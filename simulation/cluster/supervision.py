@@ -2,11 +2,12 @@
 
 - Who is not heard of is fenced: a broker that is down, or whose link to the controller does not
   carry, is fenced when its session and the slowest message that may be on its way are over.
+- Whom an operator keeps out is fenced, whatever it says.
 - No fenced broker leads or is in sync, but as the last that was; a partition with a live replica
   in sync has a leader.
 - Each start of a broker is a registration with an epoch of its own (KIP-903).
 
-The first is looked at whenever time has passed, the second when the controller's store changed.
+The first is looked at whenever time has passed, the others when the controller's store changed.
 """
 
 from __future__ import annotations
@@ -75,6 +76,9 @@ class Supervision:
     def _check_leaders(self) -> None:
         store = self._world.cluster.metadata
         active = {node for node, broker in store.brokers.items() if broker.active}
+        for node in self._world.peers.sessions.kept_out:
+            if not store.brokers[node].fenced:
+                self._world.violate(f"broker {node} is kept out, and not fenced")
         for topic in store.topics.values():
             for index, state in enumerate(topic.partitions):
                 fenced = [node for node in state.isr if store.brokers[node].fenced]

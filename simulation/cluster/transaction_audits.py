@@ -1,7 +1,8 @@
 """Transactions as their coordinators have them: what is pending ends, what is overdue too.
 
-A coordinator knows of each id what one of its replicated records says, and forgets none that has
-had a transaction before it writes a tombstone.
+A coordinator decides nothing before what it has loaded is replicated. It knows of each id what one
+of its replicated records says, and forgets none that has had a transaction before it writes a
+tombstone.
 """
 
 from __future__ import annotations
@@ -101,6 +102,8 @@ class TransactionAudits:
             if not shard.is_settled and not waits:
                 yield f"partition {index} waits for what is replicated"
             for name, known in shard.transactions.items():
+                if known.pending_state is not None and not shard.is_settled:
+                    yield f"{name} goes on before what was loaded of it is replicated"
                 if known.pending_state is not None and not waits:
                     yield f"{name} is pending in {known.pending_state.name}, and is not written"
                 if leader == broker.broker_id:

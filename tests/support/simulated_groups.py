@@ -27,6 +27,7 @@ class SimulatedGroup:
         plan.cooperative = protocol == "cooperative"
         plan.on = {habit: habits.get(habit, False) for habit in plan.on}
         plan.session_timeout_ms, plan.rebalance_timeout_ms, plan.pause_ms = 800, 400, 40.0
+        simulated.plan.on["dawdlers"] = habits.get("dawdlers", False)
         operator = ClusterOperator(self.world, Random(0), simulated.plan)
         setting = CrewSetting(
             self.world,

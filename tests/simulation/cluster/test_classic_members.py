@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.coordinator.group.rebalance import Rebalancer
-from simulation.cluster.classic_members import ClassicMember
+from simulation.cluster.classic_assignor import EAGER
+from simulation.cluster.classic_members import OWN, ClassicMember
 from tests.support.simulated_groups import SimulatedGroup
 
 
@@ -56,3 +57,13 @@ def test_a_heartbeat_that_renews_nothing_is_noticed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Rebalancer, "touch_session", lambda *_: None)
     group.world.run_for(300)
     assert "the session of" in group.world.violations[0]
+
+
+def test_who_knows_another_protocol_agrees_with_the_others_and_dawdles() -> None:
+    group = SimulatedGroup("eager", 4, dawdlers=True)
+    members = [one for one in group.group.members if isinstance(one, ClassicMember)]
+    own = {one.name for one in members if one.protocols[0] == OWN}
+    assert 0 < len(own) < len(members)
+    group.world.run_for(1_500)
+    group.settle()
+    assert {one.protocol for one in members} == {EAGER}

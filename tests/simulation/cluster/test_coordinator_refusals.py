@@ -57,3 +57,12 @@ def test_members_are_told_to_join_again() -> None:
                 classic.state = GroupState.PREPARING_REBALANCE
                 found |= {(one.what, one.wanted) for one in of_classic_group(classic, "t0")}
     assert ("a heartbeat of who must join", ErrorCode.REBALANCE_IN_PROGRESS) in found
+
+
+def test_the_id_before_may_go_on_only_if_its_epochs_were_used_up() -> None:
+    known = TransactionMetadata("x", producer_id=7, producer_epoch=5)
+    told = {one.what: one.wanted for one in of_transaction(known, "t0")}
+    assert "InitProducerId of the id before with epochs left" not in told
+    known.previous_producer_id = 3
+    told = {one.what: one.wanted for one in of_transaction(known, "t0")}
+    assert told["InitProducerId of the id before with epochs left"] == ErrorCode.PRODUCER_FENCED

@@ -116,3 +116,18 @@ def test_epochs_of_partitions_that_nobody_has_are_noticed() -> None:
         for shard in groups.service.runtime.shards() if groups.in_use else ():
             shard.consumer_groups["g"].partition_epochs[b"x" * 16, 0] = 1
             assert any("are held, or have an epoch" in one for one in audits.look(broker))
+
+
+def test_a_sync_that_waits_over_the_next_rebalance_is_noticed() -> None:
+    group = SimulatedGroup("eager", 2)
+    group.settle()
+    audits = GroupAudits()
+    for broker in group.world.cluster.brokers:
+        for shard in broker.services.groups.service.runtime.shards():
+            for classic in shard.groups.values():
+                classic.state = GroupState.PREPARING_REBALANCE
+                next(iter(classic.members.values())).parked_sync = lambda _: None
+                found = [*audits._wrong_classic(classic, 0.0)]
+                assert any("of the generation before" in one for one in found)
+                return
+    raise AssertionError("nobody coordinates")

@@ -132,3 +132,12 @@ def test_who_insists_is_told_what_was_written_when_it_asked(
     assert not group.broken
     book.fetched(book.ask(group.leader, [PART], stable=True)._replace(known={}), PART, 5)
     assert "5 was told" in group.broken
+
+
+def test_what_no_leader_gave_is_noticed(group: World) -> None:
+    group.book.deals(4, [[PART], []])
+    group.book.given(4, "a", [PART])
+    group.book.given(4, "b", [])
+    assert not group.broken
+    group.book.given(4, "c", [("t0", 1)])
+    assert "said nothing of the kind" in group.broken

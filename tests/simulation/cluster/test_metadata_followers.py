@@ -79,3 +79,14 @@ def test_records_that_are_left_out_are_noticed(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(controller_fetch, "_read", from_further_on)
     assert any("is told a batch at" in wrong for wrong in violations_of())
+
+
+def test_a_high_watermark_that_goes_back_is_noticed() -> None:
+    run, crew = run_of()
+    run.world.run_for(50)
+    assert not run.world.violations
+    quorum = run.world.cluster.quorum()
+    assert quorum.high_watermark is not None
+    quorum.high_watermark -= 1
+    crew._watch()
+    assert "the metadata log is at" in run.world.violations[0]

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from mockbroker.coordinator.group.classic_group import ClassicGroup
 from mockbroker.coordinator.group.expiry import Expiry
 from simulation.cluster.expiries import ExpiryCrew
 from simulation.cluster.simulation import ClusterRun, plan_of
+
+if TYPE_CHECKING:
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+    from mockbroker.coordinator.group.offset_store import CommittedOffset
 
 pytestmark = pytest.mark.sim
 
@@ -51,3 +58,23 @@ def test_offsets_that_go_early_are_noticed(monkeypatch: pytest.MonkeyPatch) -> N
     run, _ = expiry_run("classic_group")
     run.live()
     assert any("ms early" in told for told in run.world.violations)
+
+
+def test_offsets_that_go_by_their_commit_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_expired = Expiry._is_expired
+
+    def by_commit(
+        self: Expiry, group: ClassicGroup | ConsumerGroup, committed: CommittedOffset
+    ) -> bool:
+        if not isinstance(group, ClassicGroup):
+            return is_expired(self, group, committed)
+        since_ms, group.state_timestamp_ms = group.state_timestamp_ms, None
+        try:
+            return is_expired(self, group, committed)
+        finally:
+            group.state_timestamp_ms = since_ms
+
+    monkeypatch.setattr(Expiry, "_is_expired", by_commit)
+    run, _ = expiry_run()
+    run.live()
+    assert any("expiring-once-left: its offsets are gone" in told for told in run.world.violations)

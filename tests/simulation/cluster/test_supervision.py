@@ -87,3 +87,16 @@ def test_a_broker_that_starts_with_its_old_epoch_is_noticed() -> None:
     supervision._epochs[1] = starts - 1, epoch
     supervision._check_epochs()
     assert "broker 1 starts again with epoch" in world.violations[0]
+
+
+def test_one_that_is_kept_out_and_comes_back_is_noticed() -> None:
+    simulated = SimulatedCluster()
+    world = simulated.world
+    supervision = Supervision(world)
+    world.operate(lambda: world.controls.fence(1))
+    world.run_for(FENCED_WITHIN_MS)
+    assert not world.violations
+    store = world.cluster.metadata
+    store.apply(BrokerChanged(store.brokers[1]._replace(fenced=False)))
+    supervision.look()
+    assert "broker 1 is kept out" in world.violations[0]

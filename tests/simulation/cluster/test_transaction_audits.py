@@ -9,6 +9,7 @@ import pytest
 
 from mockbroker.coordinator.txn.markers import TransactionMarkers
 from mockbroker.coordinator.txn.service import TransactionCoordinatorService
+from mockbroker.coordinator.txn.shard import TransactionShard
 from mockbroker.coordinator.txn.timeouts import Timeouts
 from simulation.cluster import transaction_audits
 from simulation.cluster.transaction_audits import TransactionAudits
@@ -92,3 +93,30 @@ def test_states_of_no_record_are_noticed() -> None:
     assert "is forgotten" in states_told(forget)[0]
     of_none = states_told(lambda one: setattr(one, "producer_epoch", -1))
     assert "none of its records is under way" in of_none[0]
+
+
+def test_who_goes_on_before_what_was_loaded_is_replicated_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run, _ = transaction_run(transactors=2, processors=1, seed=3)
+    run._create_topics()
+    for each in run.crews:
+        each.start()
+    audits, world = TransactionAudits(run.world.cluster.metadata), run.world
+
+    def told_now() -> list[str]:
+        return [one for each in world.cluster.brokers for one in audits.look(each, world.now_ms)]
+
+    def is_pending() -> bool:
+        return any(
+            known.pending_state is not None
+            for broker in world.cluster.brokers
+            if broker.services.transactions.in_use
+            for shard in broker.services.transactions.service.runtime.shards()
+            for known in shard.transactions.values()
+        )
+
+    assert world.run_until(is_pending, 2_000)
+    assert told_now() == []
+    monkeypatch.setattr(TransactionShard, "is_settled", property(lambda _: False))
+    assert any("goes on before what was loaded" in one for one in told_now())
