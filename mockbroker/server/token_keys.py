@@ -16,6 +16,7 @@ from contextlib import suppress
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
@@ -132,8 +133,12 @@ class KeyEndpoint:
 
     def _get(self) -> str:
         asked = Request(self._url, headers={"Accept": "application/json"})  # noqa: S310 -- http(s)
-        with urlopen(asked, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 -- the same
-            found: bytes = answer.read(MAX_BYTES)
+        try:
+            with urlopen(asked, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 -- the same
+                found: bytes = answer.read(MAX_BYTES)
+        except HTTPError as refusal:
+            refusal.close()
+            raise
         return found.decode()
 
 

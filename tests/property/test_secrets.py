@@ -114,7 +114,8 @@ def page(url: str) -> bytes:
         with urlopen(url, timeout=10) as answer:
             found: bytes = answer.read()
     except HTTPError as error:
-        found = error.read()
+        with error:
+            found = error.read()
     return found
 
 

@@ -79,7 +79,7 @@ def test_what_a_condition_may_ask(source: str) -> None:
         ("(x := 1)", "is not part of this language"),
         ("2 ** 9", "is not part of this language"),
         ("'a' * 9", "'a' is no number"),
-        ("1 % 0", "modulo"),
+        ("1 % 0", "by zero"),
         ("client < 5", "str and int have no order"),
         ("topics['x']", "'x' is no index"),
         ("any(5)", "int is no list"),
