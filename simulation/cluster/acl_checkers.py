@@ -42,6 +42,7 @@ from mockbroker_protocol.messages.transactions import InitProducerIdRequest, Ini
 from mockbroker_protocol.plan import decode
 from simulation.clients import frame_of
 from simulation.cluster import acl_rules as rules
+from simulation.cluster.acl_revocations import revoke
 from simulation.cluster.acl_sessions import sessions
 from simulation.cluster.clients import ClusterClient
 from simulation.cluster.crews import Crew
@@ -95,6 +96,8 @@ class AclChecker(ClusterClient):
             self._create()
         elif roll < 0.3 or known >= MANY:
             self._delete()
+        elif roll < 0.4:
+            self._revoke()
         else:
             self._hold_to_it()
             self.later(self.rng.random() * PAUSE_MS)
@@ -187,6 +190,15 @@ class AclChecker(ClusterClient):
         self.rng.choice(QUESTIONS)(self, broker, principal, self._rights_for(broker, principal))
         sessions(self, broker, self.reader, self._rights_for(broker, self.reader))
         self.checks += 1
+
+    def _revoke(self) -> None:
+        """Have a rule take from the reader what it may do."""
+        broker = self.world.cluster.broker(self.any_node())
+        if broker is not None and not self._doubtful:
+            self.world.finish_work()
+            revoke(self, broker)
+            self.changes += 1
+        self.later(self.rng.random() * PAUSE_MS)
 
     def _rights_for(self, broker: Broker, principal: str) -> rules.ExpectedRights:
         return rules.ExpectedRights(

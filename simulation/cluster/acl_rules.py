@@ -56,7 +56,7 @@ class ExpectedRights:
 
     def allows(self, operation: int, kind: int, name: str) -> bool:
         """Whether it may do this to the resource."""
-        about = [acl for acl in self._acls if acl.resource_type == kind and _is_about(acl, name)]
+        about = [acl for acl in self._acls if acl.resource_type == kind and is_about(acl, name)]
         if self._is_super or not about:
             return self._is_super or self._everyone
         denials = self._concerning(about, DENY, (operation, ALL))
@@ -87,7 +87,8 @@ class ExpectedRights:
         return sum(1 << each for each in allowed)
 
 
-def _is_about(acl: Acl, name: str) -> bool:
+def is_about(acl: Acl, name: str) -> bool:
+    """Whether its pattern fits the name of a resource of its type."""
     if acl.pattern_type == PREFIXED:
         return name.startswith(acl.resource_name)
     return acl.resource_name in (name, "*")
@@ -97,7 +98,7 @@ def acl_fits(acl: Acl, asked: DeleteAclsFilter) -> bool:
     """Whether a filter, of a look or of a deletion, means it."""
     name, pattern = asked.resource_name_filter, asked.pattern_type_filter
     if pattern == MATCH and name is not None:
-        same = _is_about(acl, name)
+        same = is_about(acl, name)
     else:
         same = name in (None, acl.resource_name) and pattern in (ANY, MATCH, acl.pattern_type)
     wanted: Sequence[tuple[object, object, object]] = (
