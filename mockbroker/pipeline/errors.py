@@ -28,6 +28,10 @@ _CONDITIONS: Final = {
 }
 _CAUSE: Final = re.compile(r"Caused by: (?P<cause>[^\n]+)")
 _FRAME: Final = re.compile(r"\n\s+at |\nJVM stacktrace|\n\nDriver stacktrace|;\s*\n'")
+# The last line of a traceback is what went wrong in a Python worker.
+_WORKER: Final = re.compile(
+    r"Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n)+(?P<error>\S[^\n]*)"
+)
 _FILE: Final = re.compile(r"reading file (\S+)")
 _EXCEPTION_NAME: Final = re.compile(r"^(?:[a-z_][\w]*\.)+(?P<name>[A-Z]\w*)(?::\s*|$)")
 _SQLSTATE: Final = re.compile(r"\s*SQLSTATE: \w+")
@@ -44,6 +48,9 @@ class BrokenInputError(PipelineError):
 def explain(error: BaseException) -> str:
     """One line for an error that Spark or the JVM raised: its innermost cause."""
     text = str(error)
+    worker = _WORKER.search(text)
+    if worker is not None:
+        return _cut(f"Python of an executor: {worker['error']}{_which_python(worker['error'])}")
     causes = _CAUSE.findall(text)
     condition = condition_of(error)
     known = _known(condition)
@@ -54,6 +61,12 @@ def explain(error: BaseException) -> str:
     if known and causes:
         line = f"{line} ({_one_line(_message_with_class(text))})"
     return _cut(f"{known}: {line}" if known else line)
+
+
+def _which_python(told: str) -> str:
+    if not told.startswith("ModuleNotFoundError"):
+        return ""
+    return "; --conf spark.pyspark.python=PATH, or PYSPARK_PYTHON, says which Python"
 
 
 def file_of(error: BaseException) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from mockbroker import MockBroker
 from mockbroker.pipeline.command import run
 from mockbroker.pipeline.connector import connector_conf
 from tests.spark.conftest import (
+    ROOT,
     SPARK_BIN,
     await_line,
     rows_of,
@@ -167,6 +169,40 @@ def test_brokers_of_a_journal_are_spread_over_executors(master: str, tmp_path: P
     brokers = parquet.read_table(tmp_path / "far" / "tables" / "brokers").to_pylist()
     assert {row["broker"] for row in brokers} == {1, 2, 3}
     assert far["changes"][0]["what_if"] > 0
+
+
+def test_a_driver_without_mockbroker_is_given_it(
+    master: str, broker: MockBroker, topic: str, journals: str, tmp_path: Path
+) -> None:
+    """The recipe of docs/pipeline.md: the wheel, as it is, is what --py-files takes."""
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", str(tmp_path), str(ROOT)], check=True)
+    (wheel,) = tmp_path.glob("mockbroker-*.whl")
+    code = wheel.rename(tmp_path / "mockbroker.zip")
+    job = tmp_path / "job.py"
+    job.write_text(
+        "import sys\nfrom mockbroker.pipeline import command\n"
+        "assert command.__file__.startswith(sys.path[1] + '/mockbroker/'), command.__file__\n"
+        "assert sys.path[1].endswith('mockbroker.zip')\n"
+        "sys.exit(max(command.run([*words.split(), '--json']) for words in sys.argv[1:]))\n"
+    )
+    submit = [str(SPARK_BIN / "spark-submit"), "--master", master, "--py-files", str(code)]
+    for key, value in {**CONF, "spark.pyspark.python": sys.executable}.items():
+        submit += ["--conf", f"{key}={value}"]
+    submit += ["--jars", connector_conf(None)["spark.jars"], str(job)]
+    where = f"--bootstrap {broker.bootstrap_servers} --topic {topic}"
+    told, _ = summaries(
+        [
+            *submit,
+            f"synth {where} --rows=50 --create=1",
+            f"dump {tmp_path / 'dump'} {where}",
+            f"analyze {journals} --out {tmp_path / 'report'}",
+            f"topology --brokers=3 --partitions=6 --seconds=2 --sizes=1 --out {tmp_path / 'all'}",
+        ]
+    )
+    assert [(job["job"], job["rows"]) for job in told[:2]] == [("synth", 50), ("dump", 50)]
+    assert "<style>" in (tmp_path / "report" / "report.html").read_text("utf-8")
+    assert parquet.read_table(tmp_path / "all" / "tables" / "brokers").num_rows == 12
 
 
 def test_a_job_is_submitted(master: str, broker: MockBroker, topic: str) -> None:

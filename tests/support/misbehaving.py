@@ -6,19 +6,13 @@ clients do it where they can; what none of them does is sent as frames.
 
 from __future__ import annotations
 
+import threading
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from mockbroker import Fault, MockBroker
-from mockbroker_protocol.messages.group_membership import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-)
 from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
@@ -36,6 +30,7 @@ if TYPE_CHECKING:
 
 DEADLINE_SECONDS = 20.0
 HEARTBEATS = "mockbroker:type=RequestMetrics,name=Requests,request=Heartbeat"
+DEPARTURES = "mockbroker:type=RequestMetrics,name=Requests,request=LeaveGroup"
 QUICK = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 1}
 
 PLANTED = {
@@ -237,19 +232,39 @@ def stops_fetching(folder: Path) -> None:
 
 
 def polls_late(broker: MockBroker) -> None:
-    """As frames what a client sends that is polled too late, four times: its own clock decides."""
-    protocols = [JoinGroupRequestProtocol("range", b"")]
-    with BlockingConnection(broker.bootstrap_servers) as connection:
-        for _ in range(4):
-            join = JoinGroupRequest(
-                "late-poller-group", 6_000, 6_000, protocol_type="consumer", protocols=protocols
-            )
-            connection.send(join, 3, client_id="late-poller")
-            joined = connection.receive(JoinGroupResponse)
-            assert joined.error_code == 0
-            leave = LeaveGroupRequest("late-poller-group", joined.member_id)
-            connection.send(leave, 2, client_id="late-poller")
-            assert connection.receive(LeaveGroupResponse).error_code == 0
+    """Three times its last poll seems to it too long ago, so it leaves, and joins with the next."""
+    from kafka import KafkaConsumer
+
+    reader = KafkaConsumer(
+        "moves",
+        bootstrap_servers=broker.bootstrap_servers,
+        client_id="late-poller",
+        group_id="late-poller-group",
+        heartbeat_interval_ms=50,
+        max_poll_interval_ms=300_000,
+    )
+    given: list[object] = []
+
+    def polls() -> None:
+        if reader.poll(50) or reader.assignment():
+            given.append(None)
+
+    def waits_too_long() -> None:
+        given.clear()
+        left = broker.metrics().get(DEPARTURES, 0)
+        heartbeat: Any = reader._coordinator.heartbeat
+        heartbeat.last_poll = float("-inf")
+        for _ in range(600):
+            if broker.metrics().get(DEPARTURES, 0) > left:
+                return
+            threading.Event().wait(0.05)  # leave the processor to the client
+        raise AssertionError("it did not leave")
+
+    for _ in range(3):
+        takes(polls, given)
+        waits_too_long()
+    takes(polls, given)
+    reader.close()
 
 
 def joins_anew(
@@ -257,13 +272,18 @@ def joins_anew(
 ) -> None:
     """Three times it is no member any more, and joins again; `given` grows with each time."""
     for joins in range(1, 5):
-        for _ in range(600):
-            polls()
-            if len(given) >= joins:
-                break
-        assert len(given) >= joins
+        takes(polls, given, joins)
         if joins < 4:
             loses_it()
+
+
+def takes(polls: Callable[[], object], given: list[object], joins: int = 1) -> None:
+    """Poll until partitions were given so often."""
+    for _ in range(600):
+        polls()
+        if len(given) >= joins:
+            return
+    raise AssertionError("no partition was given")
 
 
 def holds_the_stable_offset(broker: MockBroker) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 HELP = "turn journals into tables and one page of plots"
 ENGINES: Final = ("spark", "embedded")
 EXAMPLE = "mockbroker pipeline analyze journals/ --out report/ --compare journals-before/"
+_NO_FOLLOW: Final = "--follow: a Spark Connect server does not see this machine's files"
 SHORT_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions"
 
 
@@ -69,7 +70,7 @@ def check(arguments: argparse.Namespace) -> None:
     if arguments.follow and any("://" in path for path in [arguments.out, *arguments.journals]):
         raise PipelineError("--follow: journals and DIR must be on this machine")
     if arguments.follow and arguments.remote:
-        raise PipelineError("--follow: a Spark Connect server does not see this machine's files")
+        raise PipelineError(_NO_FOLLOW)
     if "://" in arguments.out:
         if arguments.page is None:
             raise PipelineError("--page: name a file on this machine when DIR is elsewhere")
@@ -119,6 +120,8 @@ def run(spark: SparkSession | None, arguments: argparse.Namespace) -> Summary:
     )
     if not arguments.follow:
         return run_analyze(spark, spec)
+    if spark is not None and "connect" in type(spark).__module__:
+        raise PipelineError(_NO_FOLLOW)
     with ExitStack() as stack:
         stream = None if spark is None else _stream(spark, spec, stack)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.pipeline.analyze.facts import LAG_RECORDS, SMALL_BYTES
+from mockbroker.pipeline.analyze.facts import LAG_RECORDS, SHORT_WAIT_MS, SMALL_BYTES
 from mockbroker.pipeline.analyze.fragments import count_where
 from mockbroker.pipeline.analyze.table import Part, Table
 
@@ -69,7 +69,7 @@ _CONSUMERS: Final = "coalesce(replica_id, -1) < 0"
 _BUSY: Final = f"""
 SELECT side, run, client_id AS subject, n AS findings,
   'Client ' || client_id || ' polls without waiting: ' || {_n("n")}
-    || ' of its fetches came back at once and empty, '
+    || ' of its fetches came back empty and at once or nearly so, '
     || {_whole("n * 1e3 / CASE WHEN span_ms < 1 THEN 1 ELSE span_ms END")}
     || ' a second, with a max_wait of at most ' || {_n("wait_ms")} || ' ms.' AS detail,
   {_NO_LINE}, seq
@@ -77,8 +77,8 @@ FROM (
   SELECT side, run, client_id, count(*) AS n, min(seq) AS seq, max(max_wait_ms) AS wait_ms,
     max(t_ms) - min(t_ms) AS span_ms
   FROM requests
-  WHERE is_fetch AND answered AND NOT parked AND error = 0 AND fault IS NULL
-    AND records_bytes = 0 AND {_CONSUMERS}
+  WHERE is_fetch AND answered AND (NOT parked OR max_wait_ms < {SHORT_WAIT_MS}) AND error = 0
+    AND fault IS NULL AND records_bytes = 0 AND {_CONSUMERS}
   GROUP BY side, run, client_id
 ) AS counted
 WHERE n >= {EMPTY_FETCHES} AND n * 1e3 >= {EMPTY_A_SECOND} * span_ms"""

@@ -24,6 +24,8 @@ SMALL_BYTES: Final = 65_536
 """A fetch that is limited to so little is far too small."""
 LAG_RECORDS: Final = 100
 """A reader that is less behind is not."""
+SHORT_WAIT_MS: Final = 50
+"""A fetch that waits for less than that, again and again, does not wait."""
 
 _REQUEST: Final = "kind = 'request'"
 _FETCH: Final = f"{_REQUEST} AND api = 'Fetch'"
@@ -85,8 +87,8 @@ def _of_fetches(d: Dialect) -> dict[str, str]:
     stable = "p.last_stable_offset >= 0 AND p.last_stable_offset < p.high_watermark"
     return {
         "filters": f"{_FETCH} AND {some('p.scanned_bytes IS NOT NULL')}",
-        "empty_answers": f"{_FETCH} AND answered AND NOT parked AND error = 0"
-        f" AND {fetch}.records_bytes = 0",
+        "empty_answers": f"{_FETCH} AND answered AND error = 0 AND {fetch}.records_bytes = 0"
+        f" AND (NOT parked OR {fetch}.max_wait_ms < {SHORT_WAIT_MS})",
         "lags": f"{_FETCH} AND {some(f'p.high_watermark - p.fetch_offset >= {LAG_RECORDS}')}",
         "sips": f"{_FETCH} AND {fetch}.records_bytes > 0 AND {some(sip)}",
         "narrow_answers": f"{_FETCH} AND {fetch}.records_bytes > 0 AND {some(narrow)}",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import sys
 import tempfile
 import zipfile
@@ -117,7 +118,10 @@ def send_code(spark: SparkSession) -> None:
 
 
 def write_code(path: Path) -> Path:
-    """The packages as a zip, for `--py-files`."""
+    """The packages as a zip, for `--py-files`; where they run from one, that one."""
+    archive = getattr(getattr(__spec__, "loader", None), "archive", None)
+    if archive is not None:
+        return Path(shutil.copyfile(archive, path))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for package in _PACKAGES:
             spec = find_spec(package)

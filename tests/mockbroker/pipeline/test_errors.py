@@ -61,3 +61,23 @@ def test_the_condition_by_both_of_its_names_and_the_file() -> None:
     text = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:/a/b.csv.\n at x"
     assert file_of(RaisedError(text)) == "file:/a/b.csv"
     assert file_of(RaisedError("nothing")) is None
+
+
+def test_what_a_python_worker_says_last_is_the_error() -> None:
+    trace = (
+        "An exception was thrown from the Python worker. Please see the stack trace below.\n"
+        "Traceback (most recent call last):\n"
+        '  File "/spark/worker.py", line 2028, in main\n'
+        "    func, profiler = read_udfs(pickleSer, infile)\n"
+        "                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "{}\n"
+        "\n\tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:581)\n"
+    )
+    missing = trace.format("ModuleNotFoundError: No module named 'pyarrow'")
+    assert explain(Exception(missing)) == (
+        "Python of an executor: ModuleNotFoundError: No module named 'pyarrow';"
+        " --conf spark.pyspark.python=PATH, or PYSPARK_PYTHON, says which Python"
+    )
+    assert (
+        explain(Exception(trace.format("ValueError: 3"))) == "Python of an executor: ValueError: 3"
+    )

@@ -124,6 +124,20 @@ def test_both_engines_say_the_same(
     assert diagnosed(diagnosis.journals, tmp_path / "out", spark).rows == diagnosis.rows
 
 
+@pytest.mark.parametrize(("max_wait_ms", "rules"), [(1, ["busy-polling"]), (500, [])])
+def test_who_waits_for_a_moment_does_not_wait(
+    tmp_path: Path, max_wait_ms: int, rules: list[str]
+) -> None:
+    journal = Journal()
+    for number in range(60):
+        fetch = {"session_epoch": number + 1, "max_wait_ms": max_wait_ms}
+        waited_ms = float(max_wait_ms)
+        journal.fetch((waited_ms + 1.0) * number, waited_ms, cause="timeout", fetch=fetch)
+    journal.write(tmp_path / "journals")
+    found = diagnosed(tmp_path / "journals", tmp_path / "out").rows
+    assert [row["rule"] for row in found] == rules
+
+
 def test_a_reader_that_is_busy_with_records_is_said_to_be(tmp_path: Path) -> None:
     journal = Journal()
     for number in range(12):

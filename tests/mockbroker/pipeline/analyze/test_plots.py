@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mockbroker.journal import request
 from mockbroker.pipeline.analyze import plots
 from mockbroker.pipeline.analyze.sections import SECTIONS
 
@@ -62,6 +63,22 @@ def rows_of(side: str = "base") -> dict[str, list[dict[str, Any]]]:
         "waits": [{**of, "api": "Fetch", "cause": "immediate", "p50_ms": 0.1, "p99_ms": 2.0,
              "max_ms": 2.0}],
     }  # fmt: skip
+
+
+def test_no_two_causes_have_one_color() -> None:
+    causes = (
+        request.DATA,
+        request.DISCONNECT,
+        request.ERROR,
+        request.FAULT,
+        request.HIGH_WATERMARK,
+        request.IMMEDIATE,
+        request.LAST_STABLE_OFFSET,
+        request.PEER,
+        request.SHUTDOWN,
+        request.TIMEOUT,
+    )
+    assert len({plots.COLORS[cause] for cause in causes}) == len(causes)
 
 
 @pytest.mark.parametrize("plot", ALL, ids=lambda plot: plot.__name__)

@@ -62,6 +62,23 @@ def test_the_code_runs_from_the_zip_that_executors_are_sent(tmp_path: Path) -> N
     assert (done.stdout, done.stderr) == ("1\n", "")
 
 
+def test_code_that_runs_from_a_zip_is_sent_as_that_zip(tmp_path: Path) -> None:
+    code = engine.write_code(tmp_path / "code.zip")
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        f"sys.path.insert(0, {str(code)!r})\n"
+        "from mockbroker.pipeline.what_if import engine\n"
+        f"sent = engine.write_code(Path({str(tmp_path / 'sent.zip')!r}))\n"
+        "print(engine.__file__)\n"
+    )
+    words = [sys.executable, "-c", script]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert done.stdout.startswith(str(code))
+    assert (tmp_path / "sent.zip").read_bytes() == code.read_bytes()
+
+
 @pytest.mark.parametrize(("why", "expected"), [("no java", "embedded"), (None, "spark")])
 def test_spark_is_the_default_where_it_can_run(
     monkeypatch: pytest.MonkeyPatch, why: str | None, expected: str
