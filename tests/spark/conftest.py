@@ -140,7 +140,8 @@ def spark_daemon(folder: Path, script: str, *words: str) -> Iterator[Path]:
         process = subprocess.Popen(
             [str(SPARK_BIN / script), *words],
             cwd=folder,
-            env=in_a_folder(folder),
+            # A Spark Connect server is told by nothing else which Python its tasks take.
+            env={**in_a_folder(folder), "PYSPARK_PYTHON": sys.executable},
             stdout=output,
             stderr=output,
             start_new_session=True,
