@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,6 +51,14 @@ def test_before_the_first_line_it_waits() -> None:
     with pytest.raises(PipelineError, match="stopped before there was a line"):
         follow(analyze, dict, told.append, until(2))
     assert told == ["waiting for the first line"]
+
+
+def test_sigterm_ends_it_as_ctrl_c_does() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    found = Summary("analyze", 1, 0, "", notes=["page p"])
+    told = follow(lambda: found, dict, print, lambda _: signal.raise_signal(signal.SIGTERM))
+    assert told is found
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_other_mistakes_end_it() -> None:
