@@ -79,6 +79,8 @@ class ClassicMember(GroupMember):
         """Whether it takes its time to assign, as a leader."""
         if self._dawdles and self.group.protocol == "eager" and rng.random() < 0.6:
             self.protocols = [OWN, *self.protocols]
+        if setting.plan.on["dawdlers"]:
+            self.expected |= {ErrorCode.INCONSISTENT_GROUP_PROTOCOL}
         self.member_id = ""
         self.generation = NO_GENERATION
         self.protocol = self.protocols[0]
@@ -101,7 +103,17 @@ class ClassicMember(GroupMember):
         self._joined = self._synced = False
         self._is_back = self.instance_id is not None
 
+    def calm_down(self) -> None:
+        """It does without its own protocol: a coordinator knows of members that it has loaded the
+        protocol in force alone, and lets nobody in who lacks that (ClassicGroup.supportsProtocols).
+        """
+        super().calm_down()
+        self.protocols = [name for name in self.protocols if name != OWN]
+
     def act(self, node: int) -> None:
+        if self.protocol not in self.protocols:
+            self.lose_identity()
+            self.protocol = self.protocols[0]
         if not self._joined:
             self._join(node)
         elif not self._synced:
