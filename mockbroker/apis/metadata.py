@@ -54,7 +54,8 @@ def answer(
         return _refused(ctx, request, refusal)
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
     alive = store.alive_brokers()
-    topics = yield from _topics(services, version, request, operations)
+    living = {broker.node_id for broker in alive}
+    topics = yield from _topics(services, version, request, living, operations)
     return MetadataResponse(
         throttle_time_ms=ctx.throttle_time_ms,
         brokers=[
@@ -95,19 +96,19 @@ def _refused(ctx: RequestContext, request: MetadataRequest, error: ErrorCode) ->
 
 
 def _topics(
-    services: Services, version: int, request: MetadataRequest, operations: int
+    services: Services, version: int, request: MetadataRequest, alive: set[int], operations: int
 ) -> Generator[None, None, list[MetadataResponseTopic]]:
     store = services.metadata
     wanted = request.topics
     if wanted is None or (not wanted and version == 0):
-        return (yield from _described(store, list(store.topics.values()), operations))
+        return (yield from _described(list(store.topics.values()), alive, operations))
     ids = {topic.topic_id: None for topic in wanted if topic.topic_id != NO_TOPIC_ID}
     if ids:
-        return (yield from _by_id(store, ids, operations))
+        return (yield from _by_id(store, ids, alive, operations))
     names = {topic.name: None for topic in wanted if topic.name is not None}
     found = [store.topics[name] for name in names if name in store.topics]
     missing = [name for name in names if name not in store.topics]
-    answers = yield from _described(store, found, operations)
+    answers = yield from _described(found, alive, operations)
     if missing:
         told = yield from _missing(services, request, missing)
         answers += [
@@ -120,7 +121,7 @@ def _topics(
 
 
 def _by_id(
-    store: MetadataStore, ids: Iterable[bytes], operations: int
+    store: MetadataStore, ids: Iterable[bytes], alive: set[int], operations: int
 ) -> Generator[None, None, list[MetadataResponseTopic]]:
     # One id is enough for the whole request to go by ids: names beside it are not looked at.
     unknown = [
@@ -129,7 +130,7 @@ def _by_id(
         if topic_id not in store.topics_by_id
     ]
     found = [store.topics_by_id[topic_id] for topic_id in ids if topic_id in store.topics_by_id]
-    return unknown + (yield from _described(store, found, operations))
+    return unknown + (yield from _described(found, alive, operations))
 
 
 def _missing(
@@ -149,9 +150,8 @@ def _missing(
 
 
 def _described(
-    store: MetadataStore, topics: Sequence[Topic], operations: int
+    topics: Sequence[Topic], alive: set[int], operations: int
 ) -> Generator[None, None, list[MetadataResponseTopic]]:
-    alive = {broker.node_id for broker in store.alive_brokers()}
     described = []
     left = MADE_AT_ONCE
     for topic in topics:

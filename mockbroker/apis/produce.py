@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     )
 
 _NONE: Final = ErrorCode.NONE
+_NOT_LEADER: Final = ErrorCode.NOT_LEADER_OR_FOLLOWER
 PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 
 
@@ -367,7 +368,8 @@ class _Checks:
         return AppendEntry(asked.index, None, _NO_RECORDS, error)
 
     def _partition(self, topic: Topic, asked: ProduceRequestPartition) -> AppendEntry:
-        if not 0 <= asked.index < len(topic.partitions):
+        index = asked.index
+        if not 0 <= index < len(topic.partitions):
             return self._unknown(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         records: Buffer = _contiguous(asked)
         error = _NONE
@@ -380,8 +382,8 @@ class _Checks:
             error = (
                 _NONE if self._client_id == ADMIN_CLIENT_ID else ErrorCode.INVALID_TOPIC_EXCEPTION
             )
-        partition = self._replicas.partition(topic.name, asked.index)
-        entry = AppendEntry(asked.index, partition, records, error)
+        partition = self._replicas.partition(topic.name, index)
+        entry = AppendEntry(index, partition, records, error)
         entry.error_message = message
         header = self._header
         if header is not None and error is _NONE:
@@ -453,7 +455,7 @@ def _response(
         partitions: list[ProduceResponsePartition] = []
         for entry in entries[position : position + len(topic.partition_data)]:
             partitions.append(_answer(entry, ctx.api_version))
-            wrong_leader = wrong_leader or entry.error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            wrong_leader = wrong_leader or entry.error is _NOT_LEADER
         position += len(partitions)
         topics.append(ProduceResponseTopic(topic.name, topic.topic_id, partitions))
     response = ProduceResponse(topics, ctx.throttle_time_ms)
@@ -477,7 +479,7 @@ def _answer(entry: AppendEntry, version: int) -> ProduceResponsePartition:
         error_message=entry.error_message,
     )
     if version >= PRODUCE_RECORD_ERRORS and len(entry.record_errors):
-        # Each is made when it is encoded, as of a list. Where it is compiled a cast is checked.
+        # Each is made when it is encoded, as of a list.
         told.record_errors = _Told(entry.record_errors)  # type: ignore[assignment]
     return told
 

@@ -131,10 +131,10 @@ class ListContext(Generic[Entry]):
         self.data: list[FetchResponsePartition] = []
 
     def resolve(self, params: FetchParams) -> int:
-        resolve = self.sessions.resolve
+        sessions = self.sessions
         rejected = self.rejected
         for entry in self.entries:
-            error = resolve(entry)
+            error = sessions.resolve(entry)
             if error:
                 rejected.append((entry, error))
         if rejected:
@@ -144,8 +144,7 @@ class ListContext(Generic[Entry]):
         return len(self.readable)
 
     def read(self, reader: LogReader) -> None:
-        read = reader.read
-        self.data = [read(entry) for entry in self.readable]
+        self.data = [reader.read(entry) for entry in self.readable]
         self.sessions.partitions_looked_at += len(self.data)
 
     def wait(self, reader: Reader) -> FetchWait:
@@ -162,11 +161,11 @@ class ListContext(Generic[Entry]):
         if len(self.data) == 1 and not self.rejected:
             topic = self.readable[0].topic
             return [FetchResponseTopic(topic.name or "", topic.topic_id, self.data)]
-        add = (collected := ResponseTopics()).add
+        collected = ResponseTopics()
         for data, entry in zip(self.data, self.readable, strict=True):
-            add(entry.topic, data)
+            collected.add(entry.topic, data)
         for entry, error in self.rejected:
-            add(entry.topic, rejection(entry.index, error))
+            collected.add(entry.topic, rejection(entry.index, error))
         return collected.topics
 
 

@@ -34,8 +34,8 @@ from mockbroker_protocol.records.batch import (
     patched_header,
     read_batch_header,
     recode_in_slices,
-    verify_crc,
 )
+from mockbroker_protocol.records.crc import crc32c
 from mockbroker_protocol.records.record_codec import RecordScan
 from mockbroker_protocol.slices import all_at_once
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 
 NO_TIMESTAMP: Final = -1
+_CLIENT: Final = AppendOrigin.CLIENT
 _LAST_CODEC: Final = ZSTD
 _LAST_MAGIC: Final = 2
 _HEADER_BYTES: Final = 61
@@ -131,12 +132,18 @@ def validate(
         # DefaultRecordBatch.ensureValid: a length that has no room for the header's fields.
         return Refusal(ErrorCode.CORRUPT_MESSAGE, tells_start=False)
     size = header.batch_length + 12
-    is_client = origin is AppendOrigin.CLIENT
+    is_client = origin is _CLIENT
     if is_client and header.base_offset != 0:
         return Refusal(ErrorCode.INVALID_RECORD)
     if size > config.max_message_bytes:
         return Refusal(ErrorCode.MESSAGE_TOO_LARGE, tells_start=False)
-    if not verify_crc(records, 0, header):
+    batch = memoryview(records)
+    if len(batch) != size:
+        batch = batch[:size]
+    checked: Buffer = batch[ATTRIBUTES_OFFSET:]
+    if size < SMALL_BATCH_BYTES:
+        checked = bytes(checked)  # its records are looked at, too
+    if crc32c(checked) != header.crc:
         return Refusal(ErrorCode.CORRUPT_MESSAGE, tells_start=False)
     attributes = header.attributes
     if is_client:  # LogValidator.validateBatch
@@ -145,19 +152,17 @@ def validate(
             return Refusal(ErrorCode.INVALID_RECORD)
         if header.producer_id >= 0 and header.base_sequence < 0:
             return Refusal(ErrorCode.INVALID_RECORD)
-    batch = memoryview(records)
-    if len(batch) != size:
-        batch = batch[:size]
     if outcome is not None and not isinstance(outcome, RecordScan):
         return outcome
     uncompressed = attributes & _COMPRESSION_MASK == NONE and config.target_compression <= NONE
     if uncompressed or attributes & _CONTROL_BIT:
-        return _validate_uncompressed(batch, header, config, now_wall_ms, outcome)
+        return _validate_uncompressed(batch, checked, header, config, now_wall_ms, outcome)
     return _validate_compressed(batch, header, config, now_wall_ms, outcome)
 
 
 def _validate_uncompressed(
     batch: memoryview,
+    checked: Buffer,
     header: BatchHeader,
     config: LogConfig,
     now_wall_ms: int,
@@ -165,7 +170,7 @@ def _validate_uncompressed(
 ) -> ValidatedBatch | Refusal:
     """LogValidator.assignOffsetsNonCompressed: the records stay as they are.
 
-    `scan` is there if they were looked through before.
+    `checked` is what the checksum covers; `scan` is there if the records were looked at before.
     """
     max_timestamp = header.max_timestamp
     try:
@@ -178,7 +183,7 @@ def _validate_uncompressed(
             count = count_records(batch, _HEADER_BYTES, size)
         else:
             if scan is None:
-                scan = _scan(batch, _HEADER_BYTES, size, header, config, now_wall_ms)
+                scan = _scan(checked, header, config, now_wall_ms)
                 if _may_be_refused(scan, header, config):
                     refused = all_at_once(_record_errors(scan, header, config, now_wall_ms))
                     if refused is not None:
@@ -363,13 +368,12 @@ def _no_record_can_fail(header: BatchHeader, config: LogConfig, now_wall_ms: int
     )
 
 
-def _scan(
-    data: Buffer, start: int, end: int, header: BatchHeader, config: LogConfig, now_wall_ms: int
-) -> RecordScan:
+def _scan(checked: Buffer, header: BatchHeader, config: LogConfig, now_wall_ms: int) -> RecordScan:
+    start, end = _HEADER_BYTES - ATTRIBUTES_OFFSET, len(checked)
     if config.log_append_time or header.attributes & _TIMESTAMP_TYPE_BIT:
-        return record_codec.scan_records(data, start, end, header.base_timestamp)
+        return record_codec.scan_records(checked, start, end, header.base_timestamp)
     return record_codec.scan_records(
-        data,
+        checked,
         start,
         end,
         header.base_timestamp,

@@ -402,8 +402,9 @@ def _items(request: object, field: str) -> list[object]:
 
 def _with(message: object, field: str, value: list[object]) -> object:
     """A shallow copy with another list in it."""
-    copy: object = object.__new__(type(message))
-    for name in schema_of(type(message)).field_names:
+    cls = type(message)
+    copy: object = cls.__new__(cls)
+    for name in schema_of(cls).field_names:
         setattr(copy, name, getattr(message, name))
     copy.unknown_tags = message.unknown_tags  # type: ignore[attr-defined]  # a slot of all
     setattr(copy, field, value)

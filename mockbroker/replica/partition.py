@@ -275,7 +275,7 @@ class Partition(HostedLog[PartitionHost]):
         return result
 
     def _appended(self, log: UnifiedLog, segments: int, base_offset: int, cause: str) -> None:
-        if segments and log.segment_count > segments:
+        if segments and log.wants_upkeep and log.segment_count > segments:
             self.mark_rolled(log.offset_metadata(base_offset - 1).segment_base_offset)
         if self.followers is not None:
             self.followers.leader_appended(base_offset)

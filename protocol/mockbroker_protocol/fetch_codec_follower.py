@@ -33,28 +33,25 @@ _UP_TO_STATE: Final = 0x00010101
 _STATE_TAG: Final = 0x010D
 FOLLOWED_BYTES: Final = _FOLLOWED.size
 
-_new: Final = object.__new__
-
 
 def decode_followed(request: FetchRequest, buf: Buffer, pos: int) -> bool:
     """Take what follows the head; False, and nothing taken, when it has another shape.
 
     `buf` has FOLLOWED_BYTES or more from `pos` on.
     """
-    partition, topic = _new(FetchRequestPartition), _new(FetchRequestTopic)
     (
         topics,
-        topic.topic_id,
+        topic_id,
         count,
-        partition.partition,
-        partition.current_leader_epoch,
-        partition.fetch_offset,
-        partition.last_fetched_epoch,
-        partition.log_start_offset,
-        partition.partition_max_bytes,
+        index,
+        epoch,
+        offset,
+        fetched_epoch,
+        start,
+        max_bytes,
         tag_count,
         high_watermark_tag,
-        partition.high_watermark,
+        high_watermark,
         up_to_state,
         state_tag,
         replica_id,
@@ -71,12 +68,10 @@ def decode_followed(request: FetchRequest, buf: Buffer, pos: int) -> bool:
         or no_tags
     ):
         return False
-    partition.replica_directory_id = ZERO_UUID
-    partition.unknown_tags = topic.unknown_tags = None
-    topic.topic = request.rack_id = ""
-    topic.partitions = [partition]
-    request.topics = [topic]
-    request.forgotten_topics_data = []
+    partition = FetchRequestPartition(
+        index, epoch, offset, fetched_epoch, start, max_bytes, ZERO_UUID, high_watermark
+    )
+    request.topics = [FetchRequestTopic("", topic_id, [partition])]
     request.replica_state = ReplicaState(replica_id, replica_epoch)
     return True
 

@@ -1,13 +1,11 @@
 """FetchRequest between bytes and objects; see `fetch_codec`, which is what to import.
 
-Objects are made without `__init__` and each slot is set: half the cost of a constructor call.
 Runs of partitions without tagged fields, which is all that consumers send, have a fixed stride
 and are unpacked in one go.
 """
 
 from __future__ import annotations
 
-from itertools import repeat
 from struct import Struct, error, pack, unpack_from
 from typing import Final
 
@@ -43,7 +41,6 @@ from mockbroker_protocol.primitives import (
 NO_TAIL: Final = 0x01010100
 """No topic, none forgotten, an empty rack id, no tag: four bytes that end an idle poll."""
 
-_new: Final = object.__new__
 # max wait, min bytes, max bytes, isolation, session id, session epoch, and four bytes more: the
 # shortest tail there is. Up to version 14 the replica id stands before them.
 _HEAD_V15: Final = Struct(">iiibiiI").unpack_from
@@ -91,69 +88,43 @@ def decode_fetch_request(buf: Buffer, pos: int, version: int) -> FetchRequest:
 
 
 def _decode_flexible(buf: Buffer, pos: int, version: int) -> FetchRequest:
-    request: FetchRequest = _new(FetchRequest)
+    replica_id = -1
     if version >= 15:
-        request.replica_id = -1
-        (
-            request.max_wait_ms,
-            request.min_bytes,
-            request.max_bytes,
-            request.isolation_level,
-            request.session_id,
-            request.session_epoch,
-            tail,
-        ) = _HEAD_V15(buf, pos)
+        wait, least, most, isolation, session_id, epoch, tail = _HEAD_V15(buf, pos)
         pos += 21
     else:
-        (
-            request.replica_id,
-            request.max_wait_ms,
-            request.min_bytes,
-            request.max_bytes,
-            request.isolation_level,
-            request.session_id,
-            request.session_epoch,
-            tail,
-        ) = _HEAD_V12(buf, pos)
+        replica_id, wait, least, most, isolation, session_id, epoch, tail = _HEAD_V12(buf, pos)
         pos += 25
-    request.cluster_id = request.replica_state = request.unknown_tags = None
+    request = FetchRequest(replica_id, wait, least, most, isolation, session_id, epoch)
     if tail == NO_TAIL:
-        request.topics, request.forgotten_topics_data, request.rack_id = [], [], ""
         return request
     left = len(buf) - pos
     if version >= 18 and left >= FOLLOWED_BYTES and decode_followed(request, buf, pos):
         return request
     if tail >> 24 == 2 and version >= 13 and left >= _ONE_PARTITION.size:
-        partition, topic = _new(FetchRequestPartition), _new(FetchRequestTopic)
         (
             _,
-            topic.topic_id,
+            topic_id,
             count,
-            partition.partition,
-            partition.current_leader_epoch,
-            partition.fetch_offset,
-            partition.last_fetched_epoch,
-            partition.log_start_offset,
-            partition.partition_max_bytes,
+            index,
+            epoch,
+            offset,
+            fetched_epoch,
+            start,
+            max_bytes,
             no_tags_none_forgotten_no_rack,
             tag_count,
         ) = _ONE_PARTITION.unpack_from(buf, pos)
         if count == 2 and no_tags_none_forgotten_no_rack == 0x00000101 and tag_count == 0:
-            partition.replica_directory_id = ZERO_UUID
-            partition.high_watermark = NO_HIGH_WATERMARK
-            partition.unknown_tags = topic.unknown_tags = None
-            topic.topic = request.rack_id = ""
-            topic.partitions = [partition]
-            request.topics, request.forgotten_topics_data = [topic], []
+            asked = FetchRequestPartition(index, epoch, offset, fetched_epoch, start, max_bytes)
+            request.topics = [FetchRequestTopic("", topic_id, [asked])]
             return request
     request.topics, pos = _topics(request, buf, pos, version)
     if buf[pos] == 1:
-        request.forgotten_topics_data = []
         pos += 1
     else:
         request.forgotten_topics_data, pos = _forgotten(buf, pos, version)
     if buf[pos] == 1:
-        request.rack_id = ""
         pos += 1
     else:
         request.rack_id, pos = read_compact_string(buf, pos)
@@ -181,31 +152,28 @@ def _topics(
     end = len(buf)
     topics = []
     for _ in range(count):
-        topic: FetchRequestTopic = _new(FetchRequestTopic)
+        name, topic_id = "", ZERO_UUID
         if by_id:
-            topic.topic = ""
-            topic.topic_id, partitions = _TOPIC_ID(buf, pos)
+            topic_id, asked = _TOPIC_ID(buf, pos)
             pos += 17
         else:
             size = buf[pos] - 1
             stop = pos + 1 + size
             if 0 < size < 127 and stop < end:
-                topic.topic = str(buf[pos + 1 : stop], "utf-8")
+                name = str(buf[pos + 1 : stop], "utf-8")
             else:
-                topic.topic, stop = read_compact_string(buf, pos)
-            topic.topic_id = ZERO_UUID
-            partitions = buf[stop]
+                name, stop = read_compact_string(buf, pos)
+            asked = buf[stop]
             pos = stop + 1
-        if partitions >= 128:
-            partitions, pos = read_uvarint_tail(buf, pos, partitions)
-        if partitions == 2:
-            partition: FetchRequestPartition = _new(FetchRequestPartition)
-            topic.partitions = [partition]
-            pos = _one_partition(request, partition, buf, pos, version)
+        if asked >= 128:
+            asked, pos = read_uvarint_tail(buf, pos, asked)
+        if asked == 2:
+            partition, pos = _one_partition(request, buf, pos, version)
+            partitions = [partition]
         else:
-            topic.partitions, pos = _partitions(request, buf, pos, partitions - 1, version)
+            partitions, pos = _partitions(request, buf, pos, asked - 1, version)
+        topic = FetchRequestTopic(name, topic_id, partitions)
         if buf[pos] == 0:
-            topic.unknown_tags = None
             pos += 1
         else:
             topic.unknown_tags, pos = read_tags(buf, pos)
@@ -219,56 +187,42 @@ def _partitions(
     stop = pos + count * _STRIDE
     if stop > len(buf) or count < 0:
         raise ProtocolError(f"{count} partitions in {len(buf) - pos} bytes")
-    partitions: list[FetchRequestPartition] = list(map(_new, repeat(FetchRequestPartition, count)))
     run = bytes(buf[pos:stop])
     if run[_STRIDE - 1 :: _STRIDE].count(0) != count:
-        return partitions, _tagged_partitions(request, partitions, buf, pos, version)
-    partition: FetchRequestPartition
-    for partition, (
-        partition.partition,
-        partition.current_leader_epoch,
-        partition.fetch_offset,
-        partition.last_fetched_epoch,
-        partition.log_start_offset,
-        partition.partition_max_bytes,
-    ) in zip(partitions, _UNTAGGED_PARTITIONS(run), strict=True):
-        partition.replica_directory_id = ZERO_UUID
-        partition.high_watermark = NO_HIGH_WATERMARK
-        partition.unknown_tags = None
-    return partitions, stop
+        return _tagged_partitions(request, buf, pos, count, version)
+    return [
+        FetchRequestPartition(index, epoch, offset, fetched_epoch, start, max_bytes)
+        for index, epoch, offset, fetched_epoch, start, max_bytes in _UNTAGGED_PARTITIONS(run)
+    ], stop
 
 
 def _tagged_partitions(
-    request: FetchRequest,
-    partitions: list[FetchRequestPartition],
-    buf: Buffer,
-    pos: int,
-    version: int,
-) -> int:
+    request: FetchRequest, buf: Buffer, pos: int, count: int, version: int
+) -> tuple[list[FetchRequestPartition], int]:
     """As above where some partition has tagged fields: one by one."""
-    for partition in partitions:
-        pos = _one_partition(request, partition, buf, pos, version)
-    return pos
+    partitions: list[FetchRequestPartition] = []
+    for _ in range(count):
+        partition, pos = _one_partition(request, buf, pos, version)
+        partitions.append(partition)
+    return partitions, pos
 
 
 def _one_partition(
-    request: FetchRequest, partition: FetchRequestPartition, buf: Buffer, pos: int, version: int
-) -> int:
+    request: FetchRequest, buf: Buffer, pos: int, version: int
+) -> tuple[FetchRequestPartition, int]:
     (
-        partition.partition,
-        partition.current_leader_epoch,
-        partition.fetch_offset,
-        partition.last_fetched_epoch,
-        partition.log_start_offset,
-        partition.partition_max_bytes,
+        index,
+        epoch,
+        offset,
+        fetched_epoch,
+        start,
+        max_bytes,
         tag_count,
     ) = _PARTITION_V12.unpack_from(buf, pos)
-    partition.replica_directory_id = ZERO_UUID
-    partition.high_watermark = NO_HIGH_WATERMARK
-    partition.unknown_tags = None
+    partition = FetchRequestPartition(index, epoch, offset, fetched_epoch, start, max_bytes)
     if tag_count:
-        return _partition_tags(request, partition, buf, pos + _STRIDE - 1, version)
-    return pos + _STRIDE
+        return partition, _partition_tags(request, partition, buf, pos + _STRIDE - 1, version)
+    return partition, pos + _STRIDE
 
 
 def _partition_tags(
@@ -336,18 +290,7 @@ def _forgotten(buf: Buffer, pos: int, version: int) -> tuple[list[FetchRequestFo
 
 def _decode_fixed(buf: Buffer, pos: int, version: int) -> FetchRequest:
     """Versions 3 to 11, before KIP-482."""
-    request: FetchRequest = _new(FetchRequest)
-    request.isolation_level = request.session_id = 0
-    request.session_epoch = -1
-    request.forgotten_topics_data = []
-    request.rack_id = ""
-    request.cluster_id = request.replica_state = request.unknown_tags = None
-    (
-        request.replica_id,
-        request.max_wait_ms,
-        request.min_bytes,
-        request.max_bytes,
-    ) = _HEAD_V3(buf, pos)
+    request = FetchRequest(*_HEAD_V3(buf, pos))
     pos += 16
     if version >= 7:
         request.isolation_level, request.session_id, request.session_epoch = _HEAD_V7(buf, pos)
@@ -380,17 +323,14 @@ def _fixed_topics(buf: Buffer, pos: int, version: int) -> tuple[list[FetchReques
     end = len(buf)
     topics = []
     for _ in range(count):
-        topic: FetchRequestTopic = _new(FetchRequestTopic)
         (size,) = _INT16(buf, pos)
         stop = pos + 2 + size
         if size < 0 or stop > end:
             raise ProtocolError(f"topic name of {size} bytes")
-        topic.topic = str(buf[pos + 2 : stop], "utf-8")
-        topic.topic_id = ZERO_UUID
-        topic.unknown_tags = None
+        name = str(buf[pos + 2 : stop], "utf-8")
         (size,) = _INT32(buf, stop)
-        topic.partitions, pos = _fixed_partitions(buf, stop + 4, size, version)
-        topics.append(topic)
+        partitions, pos = _fixed_partitions(buf, stop + 4, size, version)
+        topics.append(FetchRequestTopic(name, ZERO_UUID, partitions))
     return topics, pos
 
 
@@ -401,30 +341,15 @@ def _fixed_partitions(
     _check_fixed(buf, pos, count, layout.size)
     stop = pos + count * layout.size
     rows = layout.iter_unpack(buf[pos:stop])
-    partitions: list[FetchRequestPartition] = list(map(_new, repeat(FetchRequestPartition, count)))
-    partition: FetchRequestPartition
     if version >= 9:
-        for partition, (
-            partition.partition,
-            partition.current_leader_epoch,
-            partition.fetch_offset,
-            partition.log_start_offset,
-            partition.partition_max_bytes,
-        ) in zip(partitions, rows, strict=True):
-            partition.last_fetched_epoch = -1
-            partition.replica_directory_id = ZERO_UUID
-            partition.high_watermark = NO_HIGH_WATERMARK
-            partition.unknown_tags = None
-        return partitions, stop
-    for partition, row in zip(partitions, rows, strict=True):
-        partition.partition, partition.fetch_offset = row[0], row[1]
-        partition.log_start_offset = row[2] if version >= 5 else -1
-        partition.partition_max_bytes = row[-1]
-        partition.current_leader_epoch = partition.last_fetched_epoch = -1
-        partition.replica_directory_id = ZERO_UUID
-        partition.high_watermark = NO_HIGH_WATERMARK
-        partition.unknown_tags = None
-    return partitions, stop
+        return [
+            FetchRequestPartition(index, epoch, offset, -1, start, max_bytes)
+            for index, epoch, offset, start, max_bytes in rows
+        ], stop
+    return [
+        FetchRequestPartition(row[0], -1, row[1], -1, row[2] if version >= 5 else -1, row[-1])
+        for row in rows
+    ], stop
 
 
 def _fixed_forgotten(

@@ -1,7 +1,7 @@
 """FetchResponse between objects and bytes; see `fetch_codec`, which is what to import.
 
 An encoded response is a list of chunks: record chunks of PASS_THROUGH_BYTES or more stand in it
-as they are, everything between them is joined. Objects are decoded without `__init__`.
+as they are, everything between them is joined.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from mockbroker_protocol.primitives import (
 PASS_THROUGH_BYTES: Final = 4096
 """Copying less than this costs less than one more chunk on its way to the socket."""
 
-_new: Final = object.__new__
 _HEAD: Final = Struct(">ihi")  # throttle time, error, session id
 _HEAD_EMPTY: Final = Struct(">ihiBB")  # and a short topic count and an empty tag section
 _HEAD_SHORT: Final = Struct(">ihiB")
@@ -344,25 +343,21 @@ def _decode_flexible(buf: Buffer, pos: int, version: int) -> FetchResponse:
         one = _decode_one(buf, pos)
         if one is not None:
             return one
-    response: FetchResponse = _new(FetchResponse)
-    response.throttle_time_ms, response.error_code, response.session_id = _HEAD.unpack_from(
-        buf, pos
-    )
-    response.responses = topics = []
-    response.node_endpoints = []
+    throttle_time_ms, error_code, session_id = _HEAD.unpack_from(buf, pos)
+    topics: list[FetchResponseTopic] = []
+    response = FetchResponse(throttle_time_ms, error_code, session_id, topics)
     by_id = version >= 13
     view = memoryview(buf)
     count, pos = _count(buf, pos + 10, 18 if by_id else 3)
     for _ in range(count):
-        topic: FetchResponseTopic = _new(FetchResponseTopic)
+        name, topic_id = "", ZERO_UUID
         if by_id:
-            topic.topic = ""
-            (topic.topic_id,) = _UUID.unpack_from(buf, pos)
+            (topic_id,) = _UUID.unpack_from(buf, pos)
             pos += 16
         else:
-            topic.topic, pos = read_compact_string(buf, pos)
-            topic.topic_id = ZERO_UUID
-        topic.partitions = partitions = []
+            name, pos = read_compact_string(buf, pos)
+        partitions: list[FetchResponsePartition] = []
+        topic = FetchResponseTopic(name, topic_id, partitions)
         partition_count, pos = _count(buf, pos, _LEAST_PARTITION)
         for _ in range(partition_count):
             partition, pos = _decode_partition(view, pos)
@@ -375,23 +370,20 @@ def _decode_flexible(buf: Buffer, pos: int, version: int) -> FetchResponse:
 
 def _decode_one(buf: Buffer, pos: int) -> FetchResponse | None:
     """A response about one partition that has no aborted transactions and no tags; else None."""
-    response: FetchResponse = _new(FetchResponse)
-    topic: FetchResponseTopic = _new(FetchResponseTopic)
-    partition: FetchResponsePartition = _new(FetchResponsePartition)
     (
-        response.throttle_time_ms,
-        response.error_code,
-        response.session_id,
+        throttle_time_ms,
+        error_code,
+        session_id,
         topics,
-        topic.topic_id,
+        topic_id,
         partitions,
-        partition.partition_index,
-        partition.error_code,
-        partition.high_watermark,
-        partition.last_stable_offset,
-        partition.log_start_offset,
+        index,
+        partition_error,
+        high_watermark,
+        last_stable_offset,
+        log_start_offset,
         aborted,
-        partition.preferred_read_replica,
+        preferred,
     ) = _ONE_PARTITION.unpack_from(buf, pos)
     if topics != 2 or partitions != 2 or aborted > 1:
         return None
@@ -399,45 +391,43 @@ def _decode_one(buf: Buffer, pos: int) -> FetchResponse | None:
     stop = pos + size - 1 if size else pos
     if buf[stop : stop + 3] != _NO_TAGS:
         return None
-    partition.records = memoryview(buf)[pos:stop] if size else None
-    partition.aborted_transactions = [] if aborted else None
-    partition.diverging_epoch = partition.current_leader = partition.snapshot_id = None
-    partition.unknown_tags = topic.unknown_tags = response.unknown_tags = None
-    topic.topic = ""
-    topic.partitions = [partition]
-    response.responses = [topic]
-    response.node_endpoints = []
-    return response
+    partition = FetchResponsePartition(
+        index,
+        partition_error,
+        high_watermark,
+        last_stable_offset,
+        log_start_offset,
+        [] if aborted else None,
+        preferred,
+        memoryview(buf)[pos:stop] if size else None,
+    )
+    topic = FetchResponseTopic("", topic_id, [partition])
+    return FetchResponse(throttle_time_ms, error_code, session_id, [topic])
 
 
 def _decode_partition(view: memoryview, pos: int) -> tuple[FetchResponsePartition, int]:
-    partition: FetchResponsePartition = _new(FetchResponsePartition)
-    (
-        partition.partition_index,
-        partition.error_code,
-        partition.high_watermark,
-        partition.last_stable_offset,
-        partition.log_start_offset,
-    ) = _PARTITION_V5.unpack_from(view, pos)
+    index, error_code, high_watermark, last_stable_offset, start = _PARTITION_V5.unpack_from(
+        view, pos
+    )
     pos += 30
+    aborted: list[AbortedTransaction] | None = None
     if view[pos] == 0:
-        partition.aborted_transactions = None
         pos += 1
     else:
-        partition.aborted_transactions, pos = _aborted(view, pos)
-    (partition.preferred_read_replica,) = _INT32.unpack_from(view, pos)
+        aborted, pos = _aborted(view, pos)
+    (preferred,) = _INT32.unpack_from(view, pos)
     size, pos = read_uvarint(view, pos + 4)
-    if size == 0:
-        partition.records = None
-    else:
+    records: memoryview | None = None
+    if size:
         stop = pos + size - 1
         if stop > len(view):
             raise ProtocolError(f"{size - 1} bytes of records in {len(view) - pos} bytes")
-        partition.records = view[pos:stop]
+        records = view[pos:stop]
         pos = stop
-    partition.diverging_epoch = partition.current_leader = partition.snapshot_id = None
+    partition = FetchResponsePartition(
+        index, error_code, high_watermark, last_stable_offset, start, aborted, preferred, records
+    )
     if view[pos] == 0:
-        partition.unknown_tags = None
         return partition, pos + 1
     return partition, _partition_tags(partition, view, pos)
 

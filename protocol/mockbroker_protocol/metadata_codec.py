@@ -37,7 +37,6 @@ SHORT: Final = 126
 MOST_TEXT_BYTES: Final = 0x7FFF
 """The plan says so of a longer one."""
 
-_new: Final = object.__new__
 _BYTE: Final = tuple(bytes((n,)) for n in range(128))
 _int16: Final = Struct(">h").pack
 _int32: Final = Struct(">i").pack
@@ -71,49 +70,41 @@ def decode_plain_request(buf: Buffer, pos: int, version: int) -> MetadataRequest
 
 
 def _decode(data: bytes | bytearray, pos: int, version: int) -> MetadataRequest | None:
-    request: MetadataRequest = _new(MetadataRequest)
-    request.unknown_tags = None
-    request.include_cluster_authorized_operations = False
     count = data[pos]
     pos += 1
     if count >= 128:
         count, pos = read_uvarint_tail(data, pos, count)
     if count > TOPICS_AT_ONCE:
         return None
+    topics: list[MetadataRequestTopic] | None = None
     if count:
-        topics: list[MetadataRequestTopic] = []
+        topics = []
         for _ in range(count - 1):
-            topic: MetadataRequestTopic = _new(MetadataRequestTopic)
-            topic.unknown_tags = None
+            topic_id = ZERO_UUID
             if version >= TOPIC_IDS:
-                topic.topic_id = bytes(data[pos : pos + 16])
+                topic_id = bytes(data[pos : pos + 16])
                 pos += 16
-            else:
-                topic.topic_id = ZERO_UUID
             size = data[pos]
             pos += 1
             if size >= 128 or (not size and version < TOPIC_IDS):
                 return None
+            name: str | None = None
             if size:
                 stop = pos + size - 1
-                topic.name = str(data[pos:stop], "utf-8")
+                name = str(data[pos:stop], "utf-8")
                 pos = stop
-            else:
-                topic.name = None
             if data[pos]:
                 return None
             pos += 1
-            topics.append(topic)
-        request.topics = topics
-    else:
-        request.topics = None
-    request.allow_auto_topic_creation = data[pos] != 0
+            topics.append(MetadataRequestTopic(topic_id, name))
+    creates = data[pos] != 0
     pos += 1
+    of_cluster = False
     if version <= LAST_CLUSTER_OPERATIONS:
-        request.include_cluster_authorized_operations = data[pos] != 0
+        of_cluster = data[pos] != 0
         pos += 1
-    request.include_topic_authorized_operations = data[pos] != 0
-    return None if data[pos + 1] else request
+    of_topics = data[pos] != 0
+    return None if data[pos + 1] else MetadataRequest(topics, creates, of_cluster, of_topics)
 
 
 def encode_metadata_response(response: MetadataResponse, version: int) -> list[Buffer]:

@@ -74,7 +74,6 @@ def _compile(cls: type, version: int, *, lossy: bool, sliced: bool) -> Callable[
         decode_text=decode_text,
         early=_early,
         lossy=_lossy(cls, version, sliced=sliced),
-        new=object.__new__,
         null=_null,
         repeat=repeat,
         short=_short,
@@ -121,7 +120,7 @@ def _lossy(cls: type, version: int, *, sliced: bool) -> Callable[..., object]:
 
 def blank(cls: type[T]) -> T:
     """An instance with every field at its default, whether its constructor has one or not."""
-    made = object.__new__(cls)
+    made = cls.__new__(cls)
     for field in fields_of(cls):
         setattr(made, field.name, default_of(field))
     made.unknown_tags = None  # type: ignore[attr-defined]  # a slot of every declared class
@@ -165,7 +164,8 @@ class _Writer:
     def struct(self, cls: type) -> str:
         """Read a struct; the name of the variable that holds it."""
         name = self.module.name("o")
-        self.source(f"{name} = new({self.module.constant('C', cls)})")
+        new = self.module.constant("W", cls.__new__)
+        self.source(f"{name} = {new}({self.module.constant('C', cls)})")
         self.defaults(cls, name)
         for field in inline_fields(cls, self.version, flexible=self.flexible):
             where = f"{cls.__name__}.{field.name}"
@@ -338,7 +338,8 @@ class _Writer:
         untagged = f"buf[pos + {size - 1} : pos + {count} * {size} : {size}].count(0) == {count}"
         with self.source.block(f"if {count} > 3{f' and {untagged}' if self.flexible else ''}:"):
             stop, items, name = (self.module.name(prefix) for prefix in "exo")
-            maker = f"map(new, repeat({self.module.constant('C', cls)}, {count}))"
+            new = self.module.constant("W", cls.__new__)
+            maker = f"map({new}, repeat({self.module.constant('C', cls)}, {count}))"
             self.source(f"{stop} = pos + {count} * {size}")
             self.source(f"{target} = {items} = list({maker})")
             values = "".join(f"{name}.{field.name}, " for field in fields)

@@ -28,7 +28,6 @@ TOPIC_IDS: Final = 13
 PARTITIONS_AT_ONCE: Final = 2048
 """Of a request that has more the plan reads slices."""
 
-_new: Final = object.__new__
 _HEAD: Final = Struct(">hiB").unpack_from  # acks, time-out, the count of topics
 _INDEX: Final = Struct(">iB").unpack_from  # of a partition, and the length of its records
 _ANSWER: Final = Struct(
@@ -53,36 +52,34 @@ def decode_plain_request(buf: Buffer, pos: int, version: int) -> ProduceRequest 
 
 
 def _decode(data: Buffer, view: memoryview, pos: int, version: int) -> ProduceRequest | None:
-    request: ProduceRequest = _new(ProduceRequest)
-    request.unknown_tags = None
     size = data[pos]
     pos += 1
     if size >= 128:
         return None
-    stop = pos + size - 1
-    request.transactional_id = str(data[pos:stop], "utf-8") if size else None
+    transactional_id: str | None = None
     if size:
+        stop = pos + size - 1
+        transactional_id = str(data[pos:stop], "utf-8")
         pos = stop
-    request.acks, request.timeout_ms, topics = _HEAD(data, pos)
+    acks, timeout_ms, count = _HEAD(data, pos)
     pos += 7
-    if not 0 < topics < 128:
+    if not 0 < count < 128:
         return None
     by_id = version >= TOPIC_IDS
     left = PARTITIONS_AT_ONCE
-    request.topic_data = []
-    for _ in range(topics - 1):
-        topic: ProduceRequestTopic = _new(ProduceRequestTopic)
-        topic.unknown_tags = None
+    topics: list[ProduceRequestTopic] = []
+    for _ in range(count - 1):
+        name, topic_id = "", ZERO_UUID
         if by_id:
             stop = pos + 16
-            topic.name, topic.topic_id = "", bytes(data[pos:stop])
+            topic_id = bytes(data[pos:stop])
         else:
             size = data[pos]
             pos += 1
             stop = pos + size - 1
             if not 0 < size < 128:
                 return None
-            topic.name, topic.topic_id = str(data[pos:stop], "utf-8"), ZERO_UUID
+            name = str(data[pos:stop], "utf-8")
         count = data[stop]
         pos = stop + 1
         if count >= 128:
@@ -90,34 +87,34 @@ def _decode(data: Buffer, view: memoryview, pos: int, version: int) -> ProduceRe
         left -= count
         if not count or left < 0:
             return None
-        pos = _partitions(data, view, pos, topic, count - 1)
+        partitions: list[ProduceRequestPartition] = []
+        pos = _partitions(data, view, pos, partitions, count - 1)
         if pos < 0 or data[pos]:
             return None
         pos += 1
-        request.topic_data.append(topic)
-    return None if data[pos] else request
+        topics.append(ProduceRequestTopic(name, topic_id, partitions))
+    return None if data[pos] else ProduceRequest(transactional_id, acks, timeout_ms, topics)
 
 
 def _partitions(
-    data: Buffer, view: memoryview, pos: int, topic: ProduceRequestTopic, count: int
+    data: Buffer,
+    view: memoryview,
+    pos: int,
+    partitions: list[ProduceRequestPartition],
+    count: int,
 ) -> int:
     """Read so many partitions of a topic; the position after them, -1 where one is not plain."""
-    partitions: list[ProduceRequestPartition] = []
     end = len(data)
     for _ in range(count):
-        partition: ProduceRequestPartition = _new(ProduceRequestPartition)
-        partition.unknown_tags = None
-        partition.index, size = _INDEX(data, pos)
+        index, size = _INDEX(data, pos)
         pos += 5
         if size >= 128:
             size, pos = read_uvarint_tail(data, pos, size)
         stop = pos + size - 1
         if not size or stop >= end or data[stop]:
             return -1
-        partition.records = view[pos:stop]
+        partitions.append(ProduceRequestPartition(index, view[pos:stop]))
         pos = stop + 1
-        partitions.append(partition)
-    topic.partition_data = partitions
     return pos
 
 

@@ -1,16 +1,18 @@
 """The vocabulary in which messages are declared: a typed class that is its own wire schema.
 
     @struct
-    class MetadataRequestTopic:
-        topic_id: Annotated[uuid, V(since=10, ignorable=True)] = ZERO_UUID
-        name: Annotated[str | None, V(nullable=10)] = None
+    class DescribeClusterBroker:
+        broker_id: int32 = 0
+        rack: Annotated[str | None, V(nullable=0)] = None
 
-    @message(api_key=3)
-    class MetadataRequest:
-        topics: Annotated[list[MetadataRequestTopic] | None, V(nullable=1)]
-        allow_auto_topic_creation: Annotated[boolean, V(since=4)] = True
+    @message(api_key=60)
+    class DescribeClusterResponse:
+        endpoint_type: Annotated[int8, V(since=1)] = 1
+        brokers: list[DescribeClusterBroker] = []
 
-Fields stand in wire order. `messages` declares with this, `schema_fields` reads it for `plan`.
+Fields stand in wire order. `messages` declares with this, `schema_fields` reads it for `plan`. A
+class of which a request may need thousands is written out instead, to be compiled, and its layout
+is declared by `by_hand`.
 Start-up depends on this room being cheap: declaring a class reads no annotation and compiles
 nothing; `__init__` is compiled when it is first called, `schema_fields` resolves the fields when a
 plan first asks. Modules that declare messages use `from __future__ import annotations`.
@@ -36,6 +38,7 @@ __all__ = (
     "V",
     "Wire",
     "boolean",
+    "by_hand",
     "field",
     "float64",
     "int8",
@@ -174,14 +177,12 @@ def message(
     if versions is None:
         spec = ALL_SPECS[api_key]
         versions, flexible = (spec.min_version, spec.max_version), spec.flexible
-    first, last = versions
+    bounds = versions
 
     def declare(cls: type[T]) -> type[T]:
         namespace = dict(cls.__dict__)
-        namespace["API_KEY"] = api_key
-        namespace["MIN_VERSION"], namespace["MAX_VERSION"] = first, last
-        namespace["FLEXIBLE"] = flexible
-        return _declare(cls, namespace, Schema(api_key, (first, last), flexible, namespace))
+        schema = Schema(api_key, bounds, flexible, namespace)
+        return _declare(cls, namespace | _of_message(schema), schema)
 
     return declare
 
@@ -191,6 +192,28 @@ def struct(cls: type[T]) -> type[T]:
     """Declare a nested struct; whether it is flexible follows the message it is part of."""
     namespace = dict(cls.__dict__)
     return _declare(cls, namespace, Schema(-1, (0, -1), NEVER, namespace))
+
+
+def by_hand(cls: type, api_key: int | None = None, /, **fields: object) -> None:
+    """Declare the layout of a class that is written out, with its slots and its `__init__`.
+
+    That can be compiled, so it is for those of which a request needs many. Its fields have the
+    defaults of its constructor; with an `api_key` it is a message.
+    """
+    versions, flexible = (0, -1), NEVER
+    if api_key is not None:
+        spec = ALL_SPECS[api_key]
+        versions, flexible = (spec.min_version, spec.max_version), spec.flexible
+    blank = cls()
+    namespace: dict[str, object] = {name: getattr(blank, name) for name in fields}
+    namespace["__annotations__"] = fields
+    schema = Schema(-1 if api_key is None else api_key, versions, flexible, namespace)
+    schema.cls = cls
+    members = {"__annotations__": fields, "__schema__": schema, **_COMPARED}
+    if api_key is not None:
+        members |= _of_message(schema)
+    for name, member in members.items():
+        setattr(cls, name, member)
 
 
 def schema_of(cls: type) -> Schema:
@@ -204,6 +227,16 @@ def schema_of(cls: type) -> Schema:
 def is_declared(cls: object) -> bool:
     """True for a class made by `@message` or `@struct`."""
     return isinstance(cls, type) and "__schema__" in cls.__dict__
+
+
+def _of_message(schema: Schema) -> dict[str, object]:
+    """What a message's class tells."""
+    return {
+        "API_KEY": schema.api_key,
+        "MIN_VERSION": schema.min_version,
+        "MAX_VERSION": schema.max_version,
+        "FLEXIBLE": schema.flexible,
+    }
 
 
 def _annotations(namespace: dict[str, object]) -> dict[str, object]:
@@ -228,9 +261,7 @@ def _declare(cls: type[T], namespace: dict[str, object], schema: Schema) -> type
     namespace["__slots__"] = (*schema.field_names, "unknown_tags")
     namespace["__schema__"] = schema
     namespace["__init__"] = _first_init
-    namespace["__eq__"] = _equal
-    namespace["__repr__"] = _represent
-    namespace["__hash__"] = None
+    namespace |= _COMPARED
     declared: type[T] = type(cls.__name__, cls.__bases__, namespace)
     schema.cls = declared
     return declared
@@ -301,3 +332,10 @@ def _represent(self: object) -> str:
     if tags := getattr(self, "unknown_tags", None):
         fields.append(f"unknown_tags={tags!r}")
     return f"{cls.__qualname__}({', '.join(fields)})"
+
+
+_COMPARED: Final[dict[str, object]] = {
+    "__eq__": _equal,
+    "__repr__": _represent,
+    "__hash__": None,
+}

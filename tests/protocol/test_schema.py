@@ -7,8 +7,17 @@ from typing import Annotated
 
 import pytest
 
+from mockbroker_protocol.messages import fetch, metadata, produce
+from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestPartition
 from mockbroker_protocol.schema import V, int32, message, schema_of, struct
 from tests.support.schemas import Everything, Inner, Pair, everything
+
+WRITTEN_OUT = [
+    cls
+    for module in (fetch, metadata, produce)
+    for cls in vars(module).values()
+    if isinstance(cls, type) and cls.__module__ == f"{module.__name__}_classes"
+]
 
 
 def test_classes_are_slotted_and_take_positions_and_keywords() -> None:
@@ -102,6 +111,44 @@ def test_a_field_without_default_after_one_with_default_is_refused_by_name() -> 
 
     with pytest.raises(TypeError, match="Backwards"):
         Backwards(1, 2)
+
+
+@pytest.mark.parametrize("cls", WRITTEN_OUT, ids=lambda cls: cls.__name__)
+def test_a_class_that_is_written_out_is_as_its_declaration(cls: type) -> None:
+    fields = [*schema_of(cls).field_names, "unknown_tags"]
+    made, other = cls(), cls()
+    assert sorted(fields) == sorted(name for name in dir(made) if name in fields)
+    assert made == other
+    assert cls() != 3
+    values = [getattr(made, name) for name in fields]
+    assert cls(*values) == made
+    for name, value in zip(fields, values, strict=True):
+        assert value is None or not isinstance(value, list) or value is not getattr(other, name)
+        changed = cls(**{name: _another(name, value)})
+        assert getattr(changed, name) == _another(name, value)
+        assert (changed == made) == (_another(name, value) == value)
+    assert repr(made).startswith(f"{cls.__name__}({fields[0]}={values[0]!r}")
+    assert copy.copy(made) == pickle.loads(pickle.dumps(made)) == made
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(made)
+
+
+def _another(name: str, value: object) -> object:
+    """Another value that a field may have."""
+    if name == "unknown_tags":
+        return {4: b"x"}
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return 5
+    if isinstance(value, bytes):
+        return b"5" * 16
+    return "5" if isinstance(value, str) else value
+
+
+def test_written_out_messages_know_their_key_and_versions() -> None:
+    assert (FetchRequest.API_KEY, FetchRequest.MIN_VERSION) == (1, 3)  # type: ignore[attr-defined]
+    assert not schema_of(FetchRequestPartition).is_message
 
 
 def test_other_classes_have_no_schema() -> None:

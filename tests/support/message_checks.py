@@ -17,10 +17,11 @@ EXAMPLES = 4
 
 def versions_of(module: ModuleType) -> list[tuple[type, int]]:
     """Each message of a module of `mockbroker_protocol.messages`, with each version that it has."""
+    own = module.__name__, f"{module.__name__}_classes"
     return [
         (cls, version)
         for cls in vars(module).values()
-        if is_declared(cls) and cls.__module__ == module.__name__ and schema_of(cls).is_message
+        if is_declared(cls) and cls.__module__ in own and schema_of(cls).is_message
         for version in range(schema_of(cls).min_version, schema_of(cls).max_version + 1)
     ]
 

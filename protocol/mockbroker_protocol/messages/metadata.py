@@ -1,19 +1,26 @@
 """Metadata, DescribeCluster and DescribeTopicPartitions: brokers, topics and who leads what.
 
 Clients find every other broker through these; topics carry ids from Metadata v10 on (KIP-516).
-`unknown_tags` is a slot of every declared class; it is spelled out for the type checker where
-`metadata_codec`, written by hand, sets it.
 """
 
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from mockbroker_protocol.messages.metadata_classes import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from mockbroker_protocol.schema import (
     ZERO_UUID,
     V,
     boolean,
+    by_hand,
     int8,
     int16,
     int32,
@@ -22,86 +29,23 @@ from mockbroker_protocol.schema import (
     uuid,
 )
 
-if TYPE_CHECKING:
-    Tags = dict[int, bytes] | None
-
-
-@message(api_key=3)
-class MetadataRequest:
-    """Which topics to tell about: None is all (v1+), [] is none (v1+) or all (v0)."""
-
-    topics: Annotated[list[MetadataRequestTopic] | None, V(nullable=1)] = []
-    allow_auto_topic_creation: Annotated[boolean, V(since=4)] = True
-    include_cluster_authorized_operations: Annotated[boolean, V(since=8, until=10)] = False
-    include_topic_authorized_operations: Annotated[boolean, V(since=8)] = False
-    if TYPE_CHECKING:
-        unknown_tags: Tags = None
-
-
-@struct
-class MetadataRequestTopic:
-    """A topic by name or, from v10 on, by id with a null name."""
-
-    topic_id: Annotated[uuid, V(since=10, ignorable=True)] = ZERO_UUID
-    name: Annotated[str | None, V(nullable=10)] = ""
-    if TYPE_CHECKING:
-        unknown_tags: Tags = None
-
-
-@message(api_key=3)
-class MetadataResponse:
-    """Live brokers, the controller and the topics asked for."""
-
-    throttle_time_ms: Annotated[int32, V(since=3, ignorable=True)] = 0
-    brokers: list[MetadataResponseBroker] = []
-    cluster_id: Annotated[str | None, V(since=2, nullable=2, ignorable=True)] = None
-    controller_id: Annotated[int32, V(since=1, ignorable=True)] = -1
-    topics: list[MetadataResponseTopic] = []
-    cluster_authorized_operations: Annotated[int32, V(since=8, until=10)] = -(2**31)
-    error_code: Annotated[int16, V(since=13, ignorable=True)] = 0
-    if TYPE_CHECKING:
-        unknown_tags: Tags = None
-
-
-@struct
-class MetadataResponseBroker:
-    """A broker as reached through the listener that was asked."""
-
-    node_id: int32 = 0
-    host: str = ""
-    port: int32 = 0
-    rack: Annotated[str | None, V(since=1, nullable=1, ignorable=True)] = None
-    if TYPE_CHECKING:
-        unknown_tags: Tags = None
-
-
-@struct
-class MetadataResponseTopic:
-    """A topic, or the error met when looking for it."""
-
-    error_code: int16 = 0
-    name: Annotated[str | None, V(nullable=12)] = ""
-    topic_id: Annotated[uuid, V(since=10, ignorable=True)] = ZERO_UUID
-    is_internal: Annotated[boolean, V(since=1, ignorable=True)] = False
-    partitions: list[MetadataResponsePartition] = []
-    topic_authorized_operations: Annotated[int32, V(since=8)] = -(2**31)
-    if TYPE_CHECKING:
-        unknown_tags: Tags = None
-
-
-@struct
-class MetadataResponsePartition:
-    """Leader, replicas and in-sync replicas of a partition."""
-
-    error_code: int16 = 0
-    partition_index: int32 = 0
-    leader_id: int32 = 0
-    leader_epoch: Annotated[int32, V(since=7, ignorable=True)] = -1
-    replica_nodes: list[int32] = []
-    isr_nodes: list[int32] = []
-    offline_replicas: Annotated[list[int32], V(since=5, ignorable=True)] = []
-    if TYPE_CHECKING:
-        unknown_tags: Tags = None
+__all__ = (
+    "DescribeClusterBroker",
+    "DescribeClusterRequest",
+    "DescribeClusterResponse",
+    "DescribeTopicPartitionsRequest",
+    "DescribeTopicPartitionsResponse",
+    "DescribeTopicPartitionsResponsePartition",
+    "DescribeTopicPartitionsResponseTopic",
+    "MetadataRequest",
+    "MetadataRequestTopic",
+    "MetadataResponse",
+    "MetadataResponseBroker",
+    "MetadataResponsePartition",
+    "MetadataResponseTopic",
+    "PageCursor",
+    "TopicRequest",
+)
 
 
 @message(api_key=60)
@@ -196,3 +140,55 @@ class DescribeTopicPartitionsResponsePartition:
     eligible_leader_replicas: Annotated[list[int32] | None, V(nullable=0)] = None
     last_known_elr: Annotated[list[int32] | None, V(nullable=0)] = None
     offline_replicas: list[int32] = []
+
+
+by_hand(
+    MetadataRequest,
+    3,
+    topics=Annotated[list[MetadataRequestTopic] | None, V(nullable=1)],
+    allow_auto_topic_creation=Annotated[boolean, V(since=4)],
+    include_cluster_authorized_operations=Annotated[boolean, V(since=8, until=10)],
+    include_topic_authorized_operations=Annotated[boolean, V(since=8)],
+)
+by_hand(
+    MetadataRequestTopic,
+    topic_id=Annotated[uuid, V(since=10, ignorable=True)],
+    name=Annotated[str | None, V(nullable=10)],
+)
+by_hand(
+    MetadataResponse,
+    3,
+    throttle_time_ms=Annotated[int32, V(since=3, ignorable=True)],
+    brokers=list[MetadataResponseBroker],
+    cluster_id=Annotated[str | None, V(since=2, nullable=2, ignorable=True)],
+    controller_id=Annotated[int32, V(since=1, ignorable=True)],
+    topics=list[MetadataResponseTopic],
+    cluster_authorized_operations=Annotated[int32, V(since=8, until=10)],
+    error_code=Annotated[int16, V(since=13, ignorable=True)],
+)
+by_hand(
+    MetadataResponseBroker,
+    node_id=int32,
+    host=str,
+    port=int32,
+    rack=Annotated[str | None, V(since=1, nullable=1, ignorable=True)],
+)
+by_hand(
+    MetadataResponseTopic,
+    error_code=int16,
+    name=Annotated[str | None, V(nullable=12)],
+    topic_id=Annotated[uuid, V(since=10, ignorable=True)],
+    is_internal=Annotated[boolean, V(since=1, ignorable=True)],
+    partitions=list[MetadataResponsePartition],
+    topic_authorized_operations=Annotated[int32, V(since=8)],
+)
+by_hand(
+    MetadataResponsePartition,
+    error_code=int16,
+    partition_index=int32,
+    leader_id=int32,
+    leader_epoch=Annotated[int32, V(since=7, ignorable=True)],
+    replica_nodes=list[int32],
+    isr_nodes=list[int32],
+    offline_replicas=Annotated[list[int32], V(since=5, ignorable=True)],
+)

@@ -36,6 +36,8 @@ _INT64_MASK: Final = 0xFFFFFFFFFFFFFFFF
 _SURELY_FITS: Final = 1 << 61
 """What lies within needs no arithmetic beyond a machine word, and no look at its limits."""
 _BEFORE_ALL: Final = -1 << 64  # less than any timestamp delta
+_NO_INDEXES: Final[list[int]] = []
+"""Nothing is added to it."""
 _ONE_BYTE: Final = tuple(bytes((n,)) for n in range(128))
 
 
@@ -109,7 +111,7 @@ class RecordScan:
         self.max_delta = _BEFORE_ALL  # as far as it went: what comes next in the batch goes on here
         self.sequential = True
         self.keyless = []
-        self.untimely = []
+        self.untimely = _NO_INDEXES
 
 
 def count_records(buf: Buffer, pos: int, end: int) -> int:
@@ -235,8 +237,8 @@ def _scan(  # noqa: C901 -- a call costs as much as three fields
     are made only for what is rare: one costs as much as three fields.
     """
     pos, end = 0, len(buf)
-    index = scan.count
-    max_delta = scan.max_delta
+    index, max_delta = scan.count, scan.max_delta
+    surely_timely = max(low, -_SURELY_FITS)  # to compare with a larger one takes long
     while pos < end:
         size = buf[pos]
         pos += 1
@@ -258,8 +260,12 @@ def _scan(  # noqa: C901 -- a call costs as much as three fields
         if delta > max_delta:
             max_delta = delta
             scan.max_timestamp_index = index
-        if not low <= delta <= high and base_timestamp + delta != NO_TIMESTAMP:
-            scan.untimely.append(index)
+        if (
+            not surely_timely <= delta <= high
+            and not low <= delta <= high
+            and base_timestamp + delta != NO_TIMESTAMP
+        ):
+            _note_untimely(scan, index)
         if index < 64:
             is_due = buf[pos] == index << 1
             key, size = buf[pos + 1], buf[pos + 2]
@@ -292,6 +298,12 @@ def _scan(  # noqa: C901 -- a call costs as much as three fields
     scan.max_delta = max_delta
     if index:
         scan.max_timestamp = _wrapped(base_timestamp + max_delta)
+
+
+def _note_untimely(scan: RecordScan, index: int) -> None:
+    if scan.untimely is _NO_INDEXES:
+        scan.untimely = []
+    scan.untimely.append(index)
 
 
 def decode_records(

@@ -216,6 +216,15 @@ def test_timestamps_too_old_when_the_topic_says_so() -> None:
     assert [error.batch_index for error in refused.record_errors] == [0]
 
 
+@pytest.mark.parametrize(("timestamp", "refused"), [(-(1 << 63) + NOW, True), (-(1 << 62), False)])
+def test_by_default_no_timestamp_is_too_old_that_64_bits_tell_apart(
+    timestamp: int, refused: bool
+) -> None:
+    # Java's difference to now overflows, and says that such a timestamp is to come.
+    told = ErrorCode.INVALID_TIMESTAMP if refused else OK
+    assert _validate(plain(timestamp=timestamp)).error is told
+
+
 def test_no_timestamp_is_always_allowed() -> None:
     assert _validate(plain(timestamp=-1), LogConfig(timestamp_before_max_ms=1)).error is OK
 

@@ -120,6 +120,13 @@ def test_scan_tells_which_records_are_out_of_time() -> None:
     assert scan_records(data, 0, len(data), BASE, latest_ms=BASE).untimely == [1, 4]
 
 
+def test_scan_holds_to_limits_beyond_what_a_machine_compares_at_once() -> None:
+    stamps = [0, -(1 << 61) - 1, -(1 << 62), -(1 << 62) - 1]
+    data = encode_records([Record(i, stamp, None, b"") for i, stamp in enumerate(stamps)], 0, 0)
+    assert scan_records(data, 0, len(data), 0, earliest_ms=-(1 << 62)).untimely == [3]
+    assert scan_records(data, 0, len(data), 0).untimely == []
+
+
 @pytest.mark.parametrize("offsets", [[1], [0, 2], [1, 0], [0, 0], [5, 6, 7]])
 def test_scan_tells_offsets_that_are_not_in_sequence(offsets: list[int]) -> None:
     data = encode_records([Record(i, BASE, b"k", b"v") for i in offsets], 0, BASE)
