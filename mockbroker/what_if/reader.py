@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 
     from mockbroker.what_if.broker import Client, SimulatedBroker
     from mockbroker.what_if.recording import RecordedConnection, RecordedPoll
-    from mockbroker_protocol.messages.fetch import FetchResponse, FetchResponsePartition
+    from mockbroker_protocol.messages.fetch import (
+        EpochEndOffset,
+        FetchResponse,
+        FetchResponsePartition,
+    )
 
     Ref = bytes | str
     Key = tuple[Ref, int]
@@ -48,7 +52,9 @@ UNKNOWN: Final = 2**63 - 1
 SESSIONLESS: Final = -1
 FULL: Final = 0
 _THINK_MS: Final = 1.0
-"""Of a client of which one poll alone is known."""
+"""Of a client of which one poll alone is known, or that asks without end in one instant."""
+_ASKED_AT_ONCE: Final = 100
+"""So many polls of one connection may follow each other in no time, where it was so recorded."""
 _UNSAID: Final = 0
 Message = TypeVar("Message", FetchRequest, FetchRequestPartition)
 
@@ -94,8 +100,14 @@ class _Wish:
     def __init__(self, asked: FetchRequestPartition) -> None:
         self.asked = asked
         self.position = asked.fetch_offset
-        self.high_watermark: int | None = None
-        """What the run told of it."""
+        said = asked.high_watermark
+        self.high_watermark = None if said == UNKNOWN else said
+        """What the run told of it, or another leader before."""
+
+    def diverge(self, leader: EpochEndOffset) -> None:
+        """Go back to where the leader's log parts from its own."""
+        self.position = min(self.position, leader.end_offset)
+        self.asked = changed(self.asked, last_fetched_epoch=leader.epoch)
 
 
 class RecordedWishes:
@@ -224,6 +236,7 @@ class Reader:
         self._session, self._epoch = 0, FULL
         self._in_step = True
         self._request = FetchRequest()
+        self._sent_ms, self._asked_at_once = 0.0, 0
         self.errors: dict[int, int] = {}
         """Partitions of answers by their error."""
 
@@ -267,6 +280,8 @@ class Reader:
         following = wishes.index + 1
         if not self._in_step:
             when_ms = now_ms + self._think_ms()
+            if self._asked_at_once > _ASKED_AT_ONCE:
+                when_ms = max(when_ms, now_ms + _THINK_MS)
         elif following < len(polls):
             when_ms = max(now_ms, polls[following].arrived_ms)
         else:
@@ -314,7 +329,9 @@ class Reader:
                 topic = topics[key[0]] = _topic(key[0])
             topic.partitions.append(self._asked(wish, version))
         request.topics = list(topics.values())
-        self._request = request
+        self._request, now_ms = request, self._broker.clock.now_ms
+        self._asked_at_once = self._asked_at_once + 1 if now_ms == self._sent_ms else 1
+        self._sent_ms = now_ms
         self._broker.fetch(self.client, request, max(version, BATCHES_SINCE), self._answered)
 
     def _version(self) -> int:
@@ -401,6 +418,8 @@ class Reader:
         offset = next_offset(data)
         if offset is not None:
             wish.position = offset
+        if data.diverging_epoch is not None and data.diverging_epoch.end_offset >= 0:
+            wish.diverge(data.diverging_epoch)
         if data.high_watermark >= 0:
             wish.high_watermark = data.high_watermark
 

@@ -7,7 +7,8 @@ journal tells, such as how many partitions the broker looked at.
 
 The log grows as it did: batches have their recorded headers and sizes, and zeros for records. Where
 followers' fetches are recorded they move the high watermark again; else what was appended appears
-when the recorded high watermark passed it, which is what consumers see.
+when the recorded high watermark passed it, which is what consumers see. What a broker had copied
+before it led a partition is there as one batch without records: only its end is known.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ from mockbroker.what_if.broker import EVICTION_MS, SLOTS, Client, SimulatedBroke
 from mockbroker.what_if.collecting import dropped_as_a_whole
 from mockbroker.what_if.costs import Costs, Histogram
 from mockbroker.what_if.delays import Moves, Reached
+from mockbroker.what_if.leads import Leads
 from mockbroker.what_if.reader import Reader, Settings
 from mockbroker.what_if.recording import recording_of
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.records.batch import cover_batch
 from mockbroker_protocol.records.crc import crc32c
 
 if TYPE_CHECKING:
@@ -216,6 +219,7 @@ class Replay:
     def __init__(self, recording: Recording, settings: Settings) -> None:
         self._recording = recording
         self._replicated = recording.has_followers
+        self._leads = Leads(recording)
         self.broker = SimulatedBroker(recording.broker, _configs(recording, settings))
         self._ids: dict[str, bytes] = {}
         self._names: dict[bytes, str] = {}
@@ -304,9 +308,20 @@ class Replay:
             metadata.apply(TopicDeleted(topic.name, topic.topic_id))
             return
         else:
+            self._take_over(topic)
             metadata.apply(LeaderChanged(topic.name, topic.topic_id, topic.first, states[0]))
         for index in range(topic.first, topic.first + len(states)):
             self._watch(topic, index)
+
+    def _take_over(self, moved: RecordedTopic) -> None:
+        """Have what it copied before it leads: a batch without records takes readers over it."""
+        partition = self.broker.replicas.partition(moved.name, moved.first)
+        if partition is None or moved.states[0].leader != self.broker.broker_id:
+            return
+        log, held = partition.open_log(), self._leads.taken_over(moved)
+        if log.log_end_offset < held.end_offset:
+            cover = cover_batch(log.log_end_offset, held.end_offset - 1, held.leader_epoch)
+            partition.append_as_follower(cover, held.end_offset, log.log_start_offset)
 
     def _state(self, state: PartitionState) -> PartitionState:
         """As it was; without followers that ask, the leader is alone."""

@@ -6,12 +6,14 @@ import json
 from contextlib import ExitStack, closing
 from random import Random
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 
 from mockbroker import MockBroker
 from mockbroker.fetch.savings import HIGH_WATERMARK_BYTES
 from mockbroker.what_if.broker import SLOTS
+from mockbroker.what_if.leads import Leads, TakenOver
 from mockbroker.what_if.recording import RecordedBatch
 from mockbroker.what_if.replay import (
     AS_IT_WAS,
@@ -194,3 +196,36 @@ def test_a_batch_is_stored_with_zeros_for_its_records() -> None:
     assert not any(made[61:])
     whole = RecordedBatch(0.0, 1, "t", 0, 0, len(data), data)
     assert batch_bytes(whole) == data
+
+
+def moved(folder: Path) -> list[Row]:
+    """The lines of three brokers whose leader moved amid appends; each has led the partition."""
+    with MockBroker(
+        brokers=3,
+        topics={"orders": 1},
+        config={"default.replication.factor": "3"},
+        freeze_clock=True,
+        journal=folder,
+        journal_replay=True,
+        journal_replication=True,
+    ) as broker:
+        for node in broker.cluster.replicas("orders", 0):
+            broker.cluster.move_leader("orders", 0, to=node)
+            for at in range(5 * (node != 2)):  # one leads and is never written to
+                broker.topic("orders").put(str(at) * 100, partition=0)
+                broker.clock.advance(10)
+            broker.clock.advance(700)
+    return lines_in(folder)
+
+
+def test_who_leads_later_has_what_it_had_copied_before(tmp_path: Path) -> None:
+    lines = moved(tmp_path)
+    was, again = (told(figures(lines, {}, name)) for name in (RECORDED, AS_IT_WAS))
+    assert {broker for broker, _ in was} == {1, 2, 3}
+    assert again == was
+
+
+def test_nobody_asks_without_end_in_one_instant(tmp_path: Path) -> None:
+    lines = moved(tmp_path)
+    with patch.object(Leads, "taken_over", return_value=TakenOver(0, 0)):
+        assert all(row["polls"] < 5_000 for row in figures(lines, {}, AS_IT_WAS).values())
