@@ -52,7 +52,7 @@ class AuditCrew(Crew):
             setting.world, setting.truth, tails_are_lost=self.plan.on["lose_tail"]
         )
         self.fetchers = FetcherAudits(setting.world, setting.stream("damage"))
-        self.groups = GroupAudits()
+        self.groups = GroupAudits(upgrades=self.plan.on["consumer_group"])
         self.departures = Departures(setting.world)
         self.probes = Probes(setting.stream("probes"))
         self.transactions = TransactionAudits(setting.world.cluster.metadata)

@@ -39,9 +39,15 @@ def _runs(task: TimerTask | None) -> bool:
 
 
 class GroupAudits:
-    """Looks at the groups of brokers now and then."""
+    """Looks at the groups of brokers now and then.
 
-    def __init__(self) -> None:
+    `upgrades`: members of KIP-848 come to classic groups. One that comes answers what is parked
+    (GroupMetadataManager.convertToConsumerGroup), also where the group stays what it was, as its
+    records were not replicated: who had synced then is not waited for, and does so again.
+    """
+
+    def __init__(self, *, upgrades: bool = False) -> None:
+        self._upgrades = upgrades
         self._joining: dict[ClassicGroup, Joining] = {}
 
     def look(self, broker: Broker) -> Iterator[str]:
@@ -71,7 +77,7 @@ class GroupAudits:
         if group.state is GroupState.PREPARING_REBALANCE:
             yield from self._wrong_joining(group)
         elif group.state is GroupState.COMPLETING_REBALANCE:
-            yield from _wrong_syncing(group)
+            yield from self._wrong_syncing(group)
 
     def _wrong_joining(self, group: ClassicGroup) -> Iterator[str]:
         if any(member.parked_sync is not None for member in group.members.values()):
@@ -88,6 +94,15 @@ class GroupAudits:
             pending = frozenset(group.pending_joins)
             self._joining[group] = Joining(group, group.generation_id, task.tick_ms, pending)
 
+    def _wrong_syncing(self, group: ClassicGroup) -> Iterator[str]:
+        synced = {one.member_id for one in group.members.values() if one.parked_sync is not None}
+        if synced.intersection(group.pending_syncs):
+            yield "who has synced is waited for"
+        if not self._upgrades and set(group.members) - synced - set(group.pending_syncs):
+            yield "who has not synced is not waited for"
+        if _runs(group.sync_task) != bool(group.pending_syncs):
+            yield f"{len(group.pending_syncs)} have to sync, and a time-out runs or not"
+
     def _wrong_haste(self, group: ClassicGroup, now_ms: float) -> Iterator[str]:
         before = self._joining.pop(group, None)
         if before is None or group.generation_id != before.generation + 1 or not group.members:
@@ -95,16 +110,6 @@ class GroupAudits:
         left_out = before.pending.intersection(group.pending_joins)
         if left_out and now_ms < before.until_ms:
             yield f"it went on before {before.until_ms} without {sorted(left_out)}"
-
-
-def _wrong_syncing(group: ClassicGroup) -> Iterator[str]:
-    synced = {one.member_id for one in group.members.values() if one.parked_sync is not None}
-    if synced.intersection(group.pending_syncs):
-        yield "who has synced is waited for"
-    if set(group.members) - synced - set(group.pending_syncs):
-        yield "who has not synced is not waited for"
-    if _runs(group.sync_task) != bool(group.pending_syncs):
-        yield f"{len(group.pending_syncs)} have to sync, and a time-out runs or not"
 
 
 def _wrong_consumers(group: ConsumerGroup) -> Iterator[str]:

@@ -155,8 +155,8 @@ def test_a_request_costs_no_more_work_than_it_did() -> None:
     bounds = {
         "ApiVersions": (130, 1290),
         "Metadata of one topic": (58, 460),
-        "Fetch of one partition, empty": (62, 504),
-        "Fetch of one partition, one batch": (74, 612),
+        "Fetch of one partition, empty": (60, 514),
+        "Fetch of one partition, one batch": (72, 614),
         "Fetch of a session of 1,000 partitions, empty": (57, 392),
         "Produce of one record": (105, 798),
         "Heartbeat": (52, 316),

@@ -103,7 +103,8 @@ def test_a_start_imports_what_it_needs_and_no_more(brokers: int) -> None:
     imported = done.stdout.split()
     messages = {each for each in imported if each.startswith("mockbroker_protocol.messages.")}
     handlers = {each for each in imported if re.fullmatch(r"mockbroker\.apis\.[a-z_]+", each)}
-    assert messages == {"mockbroker_protocol.messages.fetch"}
+    fetch = "mockbroker_protocol.messages.fetch"
+    assert messages == {fetch, f"{fetch}_classes", f"{fetch}_parts"}
     assert handlers <= {
         "mockbroker.apis.context",
         "mockbroker.apis.fetch",

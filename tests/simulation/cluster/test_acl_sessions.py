@@ -29,7 +29,7 @@ def test_sessions_say_what_a_full_fetch_says() -> None:
     simulated, checker = at_work()
     simulated.world.run_for(5_000)
     assert not simulated.world.violations
-    assert checker.polls > 40
+    assert checker.polls > 30
     assert checker.changes > 20
 
 
