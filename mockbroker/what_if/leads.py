@@ -56,7 +56,8 @@ class Leads:
         )
         end = max((ask.offset for ask in asks), default=0) if appended is None else appended
         epochs = [ask.epoch for ask in asks if 0 <= ask.epoch < state.leader_epoch]
-        return TakenOver(end, max(epochs, default=max(0, state.leader_epoch - 1)))
+        # A leader that nobody wrote to has an epoch at its end that others never heard of.
+        return TakenOver(end, min(epochs, default=max(0, state.leader_epoch - 1)))
 
     def _until(self, moved: RecordedTopic) -> float:
         later = (

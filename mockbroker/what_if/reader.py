@@ -370,7 +370,14 @@ class Reader:
         asked = wish.asked
         follower = is_follower(self._wishes.request)
         high_watermark = self._high_watermark(wish) if follower else _UNSAID
-        return wish.position, asked.partition_max_bytes, asked.log_start_offset, high_watermark
+        epoch = asked.last_fetched_epoch if follower else _UNSAID
+        return (
+            wish.position,
+            asked.partition_max_bytes,
+            asked.log_start_offset,
+            high_watermark,
+            epoch,
+        )
 
     def _high_watermark(self, wish: _Wish) -> int:
         """What a follower knows: what it was told, as far as its log goes."""

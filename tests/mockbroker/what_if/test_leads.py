@@ -68,6 +68,7 @@ def test_it_ends_where_readers_asked_if_nothing_was_appended(version: int) -> No
 
 
 def test_it_is_of_the_epoch_that_followers_told() -> None:
-    leads = recording(MOVES, [], asked(320, 5, epoch=1), asked(330, 6, epoch=3))
+    polls = [asked(320, 5, epoch=2), asked(320, 5, epoch=1), asked(330, 6, epoch=3)]
+    leads = recording(MOVES, [], *polls)
     assert leads.taken_over(AGAIN) == TakenOver(6, 1)
     assert leads.taken_over(FIRST) == TakenOver(0, 0)
