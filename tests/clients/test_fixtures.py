@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.sources import PYTHONPATH
+
 pytest_plugins = ["pytester"]
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
@@ -36,7 +38,7 @@ def test_a_fixture_works_each_time(
     fixture: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
     for variable in ("PYTEST_XDIST_WORKER", "MOCKBROKER_BOOTSTRAP"):
         monkeypatch.delenv(variable, raising=False)
     pytester.makepyfile(

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.login import environment
+from tests.support.sources import PYTHONPATH
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD_CLIENT = ROOT / ".tools" / "kafka-python-2.0.2"
@@ -36,7 +37,7 @@ def test_a_group_reads_back_what_was_produced(
     ran = subprocess.run(
         [*program, server_process, topic, compression, "0.10.1"],
         cwd=ROOT,
-        env=environment(server_process) | {"PYTHONPATH": f"{OLD_CLIENT}{os.pathsep}{ROOT}"},
+        env=environment(server_process) | {"PYTHONPATH": f"{OLD_CLIENT}{os.pathsep}{PYTHONPATH}"},
         capture_output=True,
         text=True,
         timeout=110,

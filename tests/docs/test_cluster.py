@@ -13,6 +13,7 @@ from mockbroker import MockBroker
 from mockbroker.cli.main import main
 from mockbroker.cluster.actions import check
 from tests.clients.server import ROOT, serving
+from tests.support.sources import PYTHONPATH
 
 pytest_plugins = ["pytester"]
 
@@ -37,7 +38,7 @@ def test_a_program_runs(code: str) -> None:
 
 def test_the_tests_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     monkeypatch.delenv("MOCKBROKER_BOOTSTRAP", raising=False)
     for number, code in enumerate(TESTS):

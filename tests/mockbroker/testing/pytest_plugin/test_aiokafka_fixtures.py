@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.sources import PYTHONPATH
+
 pytest_plugins = ["pytester"]
 
 
@@ -11,7 +13,7 @@ def test_clients_of_aiokafka_are_started(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
 ) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTHONPATH", str(pytestconfig.rootpath))
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
     monkeypatch.delenv("MOCKBROKER_BOOTSTRAP", raising=False)
     pytester.makepyfile(
         """
@@ -44,7 +46,7 @@ def test_without_pytest_asyncio_they_say_what_they_need(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
 ) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTHONPATH", str(pytestconfig.rootpath))
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
     pytester.makepyfile(
         """
         def test_producer(aiokafka_producer):

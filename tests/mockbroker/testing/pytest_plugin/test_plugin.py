@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mockbroker import MockBroker
+from tests.support.sources import PYTHONPATH
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).resolve().parents[3]
@@ -18,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """Runs in this folder find the package, and nothing of the outer run."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     monkeypatch.delenv("MOCKBROKER_BOOTSTRAP", raising=False)
     return pytester

@@ -8,6 +8,7 @@ import pytest
 
 from mockbroker import MockBroker
 from mockbroker.testing.pytest_plugin import servers
+from tests.support.sources import PYTHONPATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ SUITE = """
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTHONPATH", str(pytester._request.config.rootpath))
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     monkeypatch.delenv("MOCKBROKER_BOOTSTRAP", raising=False)
     pytester.makepyfile(SUITE)
