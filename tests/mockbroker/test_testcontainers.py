@@ -18,6 +18,7 @@ from testcontainers.core.config import testcontainers_config
 
 from mockbroker.testcontainers import ADMIN_PORT, INSIDE_PORT, OUTSIDE_PORT, MockBrokerContainer
 from tests.support.free_ports import free_ports
+from tests.support.sources import PYTHONPATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +58,7 @@ class Engine:
         script = self.folder / "mockbroker"
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m mockbroker "$@"\n')
         script.chmod(0o755)
+        environment["PYTHONPATH"] = PYTHONPATH
         environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
         self.process = subprocess.Popen(
             [shell, option, program.replace("/tmp/", f"{self.folder}/")],
