@@ -11,9 +11,6 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker_protocol.fetch_codec import decode_fetch_request
-from mockbroker_protocol.headers import decode_request_header
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -90,9 +87,7 @@ class Leads:
     def _all_asks(self) -> Iterator[tuple[Key, _Ask]]:
         for connection in self._recording.readers():
             for poll in connection.polls:
-                header = decode_request_header(poll.frame)
-                request = decode_fetch_request(poll.frame, header.body_pos, header.api_version)
-                for topic in request.topics:
+                for topic in poll.request().topics:
                     ref = topic.topic_id if any(topic.topic_id) else topic.topic
                     for one in topic.partitions:
                         ask = _Ask(poll.arrived_ms, one.fetch_offset, one.last_fetched_epoch)

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from mockbroker.journal.replay import next_offset
 from mockbroker_protocol.errors import ErrorCode
-from mockbroker_protocol.fetch_codec import decode_fetch_request
-from mockbroker_protocol.headers import decode_request_header
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
@@ -154,9 +152,8 @@ class RecordedWishes:
         """Go on to the next recorded request, and to what its answer told the client."""
         self.index += 1
         poll = self._polls[self.index]
-        header = decode_request_header(poll.frame)
-        request = decode_fetch_request(poll.frame, header.body_pos, header.api_version)
-        self.request, self.version = request, header.api_version
+        request = poll.request()
+        self.request, self.version = request, poll.version
         self._note_session(request)
         if request.session_epoch <= FULL:
             self.wanted = {}

@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from mockbroker.config.errors import ConfigError
 from mockbroker.journal.request import SHUTDOWN
 from mockbroker.metadata.changes import PartitionState
+from mockbroker_protocol.fetch_codec import decode_fetch_request
+from mockbroker_protocol.headers import decode_request_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from mockbroker_protocol.messages.fetch import FetchRequest
 
     Line = Mapping[str, Any]
 
@@ -53,6 +57,11 @@ class RecordedPoll:
     told: list[tuple[bytes | str, int, int | None, int]]
     frame: bytes
     version: int
+
+    def request(self) -> FetchRequest:
+        """What was asked, decoded."""
+        body = decode_request_header(self.frame).body_pos
+        return decode_fetch_request(self.frame, body, self.version)
 
 
 @dataclass(slots=True)

@@ -19,9 +19,6 @@ from mockbroker_protocol.messages.metadata import (
 from simulation.cluster import acl_rules as rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from random import Random
-
     from mockbroker.metadata.acls import Acl
     from mockbroker.node.broker import Broker
     from simulation.cluster.world import ClusterWorld
@@ -31,25 +28,12 @@ OPERATIONS: Final = ("ANY", "READ", "DESCRIBE", "ALTER_CONFIGS")
 VERSION: Final = 9
 
 
-class Asker(Protocol):
+class Asker(rules.Asker, Protocol):
     """An ACL checker, as far as rules are met: its client id, and as whom it reads."""
 
     world: ClusterWorld
-    rng: Random
     name: str
     reader: str
-
-    @property
-    def topics(self) -> Iterable[str]:
-        """Those that there are."""
-
-    def asked_as(
-        self, broker: Broker, principal: str, request: object, version: int, kind: type[T]
-    ) -> T | None:
-        """The answer; None: it is not there at once."""
-
-    def expect(self, principal: str, what: str, told: object, wanted: object) -> None:
-        """It is a violation if they differ."""
 
 
 def revoke(checker: Asker, broker: Broker) -> None:

@@ -6,14 +6,17 @@ Apache Kafka's ACLs, KIP-140, KIP-290 (prefixes) and KIP-679 (authorizeByResourc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
+    from random import Random
 
     from mockbroker.metadata.acls import Acl
+    from mockbroker.node.broker import Broker
     from mockbroker_protocol.messages.acls import DeleteAclsFilter
 
+T = TypeVar("T")
 ANY, MATCH, LITERAL, PREFIXED = 1, 2, 3, 4
 DENY, ALLOW = 2, 3
 ALL, READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = 2, 3, 4, 5, 6, 7, 8
@@ -40,6 +43,24 @@ OPERATIONS: Final = {
 }
 UNHEARD_OF: Final = "~"
 """What no pattern but the wildcard fits."""
+
+
+class Asker(Protocol):
+    """An ACL checker, as those need it who ask for it and hold answers to what they expect."""
+
+    rng: Random
+
+    @property
+    def topics(self) -> Iterable[str]:
+        """Those that there are."""
+
+    def asked_as(
+        self, broker: Broker, principal: str, request: object, version: int, kind: type[T]
+    ) -> T | None:
+        """The answer; None: it is not there at once."""
+
+    def expect(self, principal: str, what: str, told: object, wanted: object) -> None:
+        """It is a violation if they differ."""
 
 
 class ExpectedRights:

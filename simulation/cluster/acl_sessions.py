@@ -22,9 +22,6 @@ from mockbroker_protocol.versions import FETCH_TOPIC_IDS
 from simulation.cluster import acl_rules as rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from random import Random
-
     from mockbroker.node.broker import Broker
 
 T = TypeVar("T")
@@ -57,24 +54,11 @@ class CheckedSession:
         return topic_id if self.version >= FETCH_TOPIC_IDS else topic
 
 
-class Asker(Protocol):
+class Asker(rules.Asker, Protocol):
     """An ACL checker, as far as it keeps sessions: by broker, and how often it went on with one."""
 
-    rng: Random
     sessions: dict[int, CheckedSession]
     polls: int
-
-    @property
-    def topics(self) -> Iterable[str]:
-        """Those that are read."""
-
-    def asked_as(
-        self, broker: Broker, principal: str, request: object, version: int, kind: type[T]
-    ) -> T | None:
-        """The answer; None: it is not there at once."""
-
-    def expect(self, principal: str, what: str, told: object, wanted: object) -> None:
-        """It is a violation if they differ."""
 
 
 def sessions(checker: Asker, broker: Broker, principal: str, rights: rules.ExpectedRights) -> None:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.clients.server import ROOT
+from tests.support.sources import PYTHONPATH
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +61,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[str]]:
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=out.xml"]
         + ([] if _is_installed() else ["-p", "mockbroker.testing.pytest_plugin.plugin"]),
         cwd=folder,
-        env={**environment, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'protocol'}"},
+        env={**environment, "PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         check=False,

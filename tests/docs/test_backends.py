@@ -9,6 +9,7 @@ import pytest
 from mockbroker import MockBroker
 from mockbroker.testing.pytest_plugin.servers import NEEDS
 from tests.clients.server import ROOT
+from tests.support.sources import PYTHONPATH
 
 pytest_plugins = ["pytester"]
 
@@ -19,7 +20,7 @@ SUITE, *PROGRAMS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MU
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'protocol'}")
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     monkeypatch.delenv("MOCKBROKER_BOOTSTRAP", raising=False)
     pytester.makepyfile(SUITE)

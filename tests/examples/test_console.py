@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.mockbroker.admin.console.conftest import chromium, tab
+from tests.support.sources import PYTHONPATH
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -42,7 +43,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("console") / "console"
     shutil.copytree(ROOT / "examples" / "console", folder)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "MOCKB"))}
-    environment["PYTHONPATH"] = os.pathsep.join((str(ROOT), str(ROOT / "protocol")))
+    environment["PYTHONPATH"] = PYTHONPATH
     command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--mockbroker-report=reports"]
     command += ["-p", "mockbroker.testing.pytest_plugin.plugin"]
     ran = subprocess.run(

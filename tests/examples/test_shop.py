@@ -15,6 +15,7 @@ import pytest
 from mockbroker import MockBroker
 from tests.differential.conftest import kafka
 from tests.support.free_ports import free_ports
+from tests.support.sources import PYTHONPATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ TOKEN = "of-this-test"
 def environment(**more: str) -> dict[str, str]:
     """As installed, but for the plugin's entry point: the clone is on the path."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "MOCKBROKER"))}
-    return kept | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "protocol")))} | more
+    return kept | {"PYTHONPATH": PYTHONPATH} | more
 
 
 def shop(folder: Path, where: str, *arguments: str, **variables: str) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.sources import PYTHONPATH
+
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(180)]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +38,7 @@ def test_a_suite_passes_in_a_folder_of_its_own(name: str, tmp_path: Path) -> Non
         k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "MOCKBROKER"))
     }
     # As installed, but for the plugin's entry point: the clone is on the path.
-    environment["PYTHONPATH"] = os.pathsep.join((str(ROOT), str(ROOT / "protocol")))
+    environment["PYTHONPATH"] = PYTHONPATH
     if arguments is PYTEST:
         arguments = (*PYTEST, "-p", "mockbroker.testing.pytest_plugin.plugin")
     ran = subprocess.run(

@@ -24,6 +24,7 @@ from mockbroker import MockBroker
 from mockbroker.pipeline.broker_client import BrokerClient
 from mockbroker.pipeline.command import run
 from tests.support.jvm import SHORT_LIVED_JVM
+from tests.support.sources import PYTHONPATH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,7 +43,7 @@ ENVIRONMENT = {
     "JDK_JAVA_OPTIONS": SHORT_LIVED_JVM,
     "SPARK_LOCAL_IP": "127.0.0.1",
     # A driver of spark-submit starts in the folder of its script, not in this clone.
-    "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'protocol'}",
+    "PYTHONPATH": PYTHONPATH,
 }
 
 # One session for all jobs: each would wait for executors of its own.

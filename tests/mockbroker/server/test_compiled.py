@@ -12,6 +12,7 @@ import pytest
 
 from mockbroker import clock
 from mockbroker.server import compiled
+from tests.support.sources import PYTHONPATH
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -41,7 +42,7 @@ def test_sources_are_taken_where_both_are_there(tmp_path: Path, package: str, va
         check=False,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'protocol'}", "MOCKBROKER_PURE": value},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH, "MOCKBROKER_PURE": value},
     )
     if value:
         assert done.stdout.strip() == str(there / "one.py"), done.stderr

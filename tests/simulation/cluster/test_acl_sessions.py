@@ -27,9 +27,9 @@ def at_work() -> tuple[SimulatedCluster, AclChecker]:
 
 def test_sessions_say_what_a_full_fetch_says() -> None:
     simulated, checker = at_work()
-    simulated.world.run_for(5_000)
+    simulated.world.run_for(7_000)
     assert not simulated.world.violations
-    assert checker.polls > 30
+    assert checker.polls > 40
     assert checker.changes > 20
 
 
