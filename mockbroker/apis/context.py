@@ -202,8 +202,8 @@ class Handle(Protocol):
     def __call__(self, services: Services, ctx: RequestContext, request: object) -> object: ...
 
 
-class ServedApi(Protocol):
-    """One API of a listener, as handlers see it (`registry.Api`)."""
+class ServedApi:
+    """One API of a listener, as handlers see it; `registry.Api` fills it."""
 
     key: ApiKey
     name: str

@@ -12,6 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
+from mockbroker.apis.context import ServedApi
 from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey, VersionRange
 from mockbroker_protocol.api_keys import EXTENSION as EXTENSION_API
 
@@ -190,29 +191,13 @@ PRODUCE_ADVERTISED_MIN: Final = 0
 the compression types from it (KAFKA-18659)."""
 
 
-class Api:
+class Api(ServedApi):
     """One API: its range, and its code, which is imported at the first request.
 
     `decode` reads a request body at a position of a frame, `encode` makes a response's chunks;
     `requests` counts what was handled, with its bytes and those of the answers. A request of more
     than `large_bytes` is worked on in slices; of a `guarded` API an authorizer decides what may be.
     """
-
-    __slots__ = (
-        "decode",
-        "encode",
-        "guarded",
-        "handle",
-        "key",
-        "large_bytes",
-        "max_version",
-        "min_version",
-        "module",
-        "name",
-        "request_bytes",
-        "requests",
-        "response_bytes",
-    )
 
     def __init__(
         self,
@@ -233,9 +218,9 @@ class Api:
         self.requests = 0
         self.request_bytes = 0
         self.response_bytes = 0
-        self.handle: Handle = self._load_and_handle
-        self.decode: Decode = self._load_and_decode
-        self.encode: Encode = self._load_and_encode
+        self.handle = self._load_and_handle
+        self.decode = self._load_and_decode
+        self.encode = self._load_and_encode
 
     def load(self) -> None:
         """Import the handler's module and the codec of its messages."""

@@ -257,10 +257,14 @@ class SocketServer:
         transports = self._transports
         for outgoing in self.broker.take_outbox():
             transport = transports.get(outgoing.connection_id)
-            if transport is not None:
+            if isinstance(transport, ClientTransport):  # noqa: SIM114 -- compiled, no look-up
                 transport.write(outgoing)
-                if outgoing.more:
-                    self._loop.call_soon(self._resume, outgoing.connection_id)
+            elif transport is not None:
+                transport.write(outgoing)
+            else:
+                continue
+            if outgoing.more:
+                self._loop.call_soon(self._resume, outgoing.connection_id)
 
     def catch_up(self) -> None:
         """Work on what was collected before something else is begun."""

@@ -15,13 +15,15 @@ import asyncio
 import socket
 import ssl
 from collections import deque
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from mockbroker.network.cipher_suites import registered_name
 from mockbroker.network.transport import JOIN_LIMIT_BYTES, ClientTransport
 from mockbroker.node.tls_session import ANONYMOUS, TlsSession
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.faults.armed_fault import ArmedFault
     from mockbroker.network.transport import Connections
     from mockbroker.node.outbox import Outgoing
@@ -33,8 +35,8 @@ ENCRYPT_BYTES: Final = 1 << 18
 """Encrypted at once, of a large answer; the rest waits until the client has read."""
 RECORD_BYTES: Final = 1 << 14
 """The most that TLS has in one record: what is larger is encrypted where it is."""
-QUICK_ACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
-"""Linux alone has it."""
+QUICK_ACK: Final[int] = getattr(socket, "TCP_QUICKACK", -1)
+"""Linux alone has it; below 0 elsewhere."""
 HANDSHAKE_SECONDS: Final = 10.0
 """How long a handshake may take, in real time."""
 
@@ -159,7 +161,7 @@ class TlsTransport(ClientTransport):
         """
         assert self._transport is not None
         sock = self._transport.get_extra_info("socket")
-        if sock is not None and QUICK_ACK is not None:
+        if sock is not None and QUICK_ACK >= 0:
             sock.setsockopt(socket.IPPROTO_TCP, QUICK_ACK, 1)
 
     def _fail(self, reason: str) -> None:
@@ -233,11 +235,11 @@ class TlsTransport(ClientTransport):
         """Fill a buffer: how far it came, and whether there may be more."""
         filled, size = 0, len(buffer)
         connection, incoming = self._connection, self._incoming
-        read = connection.read
+        # With a buffer it returns how much is there, and not the bytes.
+        read = cast("Callable[[int, memoryview], int]", connection.read)
         try:
             while filled < size:
-                # Without a buffer it returns bytes, with one their count.
-                count: int = read(size - filled, buffer[filled:])  # type: ignore[assignment]
+                count = read(size - filled, buffer[filled:])
                 if not count:
                     self._has_ended = True
                     return filled, False
