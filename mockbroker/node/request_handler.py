@@ -104,6 +104,13 @@ def _timed(
     return response
 
 
+def _mute(handler: RequestHandler, conn: Connection, throttle_time_ms: int) -> None:
+    """Work on nothing more of a connection for so long."""
+    services = handler.services
+    until_ms = services.clock.now_ms + throttle_time_ms
+    conn.mute(services.timer, until_ms, lambda: handler.runnable.append(conn))
+
+
 class RequestHandler:
     """Works on the requests of `connections`; what is to be written goes to `outbox`."""
 
@@ -117,7 +124,6 @@ class RequestHandler:
         self.services = services
         self.broker_id = services.broker_id
         self._clock = services.clock
-        self._timer = services.timer
         self._journal = journal
         self._connections = self.connections = connections
         self._outbox = outbox
@@ -379,8 +385,7 @@ class RequestHandler:
             ctx.response_bytes = size_bytes
             api.response_bytes += size_bytes
         if ctx.throttle_time_ms > 0 and not conn.closing:
-            until_ms = self._clock.now_ms + ctx.throttle_time_ms
-            conn.mute(self._timer, until_ms, lambda: self.runnable.append(conn))
+            _mute(self, conn, ctx.throttle_time_ms)
         self._record(ctx)
 
     def _record(self, ctx: RequestContext) -> None:

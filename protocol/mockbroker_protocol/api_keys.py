@@ -15,7 +15,7 @@ from typing import Final, Self
 
 from mockbroker_protocol.named_tuple import NamedTuple
 
-NEVER = 32767
+NEVER: Final = 32767
 """As a first flexible version: no version of this API is flexible."""
 BROKER: Final = "broker"
 CONTROLLER: Final = "controller"

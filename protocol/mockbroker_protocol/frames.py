@@ -16,6 +16,7 @@ Limits mirror NetworkReceive and socket.request.max.bytes; Kafka also refuses a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Final
 
@@ -32,7 +33,7 @@ _GROWTH: Final = 4
 """A full buffer becomes so many times as large: of a frame a third is copied at the most."""
 _MOST_GROWTH_BYTES: Final = 8 << 20
 """But grows by no more at once: that takes milliseconds, and Linux moves a large one uncopied."""
-_LENGTH: Final = Struct(">i")
+_unpack_length: Final[Callable[..., tuple[int]]] = Struct(">i").unpack_from
 
 
 class FrameBuffer:
@@ -91,7 +92,7 @@ class FrameBuffer:
         shared = self._shared
         assert shared is not None
         if partial is None and count > 4 and not self._head:
-            size: int = _LENGTH.unpack_from(shared)[0]
+            size = _unpack_length(shared)[0]
             if size == count - 4 and size <= self.max_frame_bytes and self.error is None:
                 return [shared[4:count].tobytes()]
         return self.feed(shared[:count].tobytes())
@@ -110,7 +111,7 @@ class FrameBuffer:
             data = self._head + data
             self._head = b""
         elif self._partial is None and len(data) > 4:
-            whole: int = _LENGTH.unpack_from(data)[0]
+            whole = _unpack_length(data)[0]
             if whole == len(data) - 4 and whole <= self.max_frame_bytes:
                 return [data[4:]]  # one frame, as it was sent
         pos = 0
@@ -118,9 +119,9 @@ class FrameBuffer:
         if self._partial is not None:
             pos = self._fill(data, frames)
         end = len(data)
-        unpack_from, max_bytes = _LENGTH.unpack_from, self.max_frame_bytes
+        unpack_from, max_bytes = _unpack_length, self.max_frame_bytes
         while end - pos >= 4:
-            size: int = unpack_from(data, pos)[0]
+            size = unpack_from(data, pos)[0]
             if size <= 0 or size > max_bytes:
                 return self._refuse(size, frames)
             start = pos + 4

@@ -10,7 +10,7 @@ Sources: RequestHeader.parse, ApiKeys.requestHeaderVersion and responseHeaderVer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from struct import Struct, error
 from typing import Final
 
@@ -29,12 +29,11 @@ _REQUEST_V0: Final = Struct(">hhi")
 _API: Final = Struct(">hh")
 _RESPONSE: Final = Struct(">i")
 _RESPONSE_V1: Final = Struct(">ix")
-_FRAMED: Final = Struct(">ii")
-_FRAMED_V1: Final = Struct(">iix")
-_FLEXIBLE: Final = {spec.key.value: spec.flexible for spec in ALL_SPECS.values()}
-_unpack_request: Final = _REQUEST.unpack_from
-_first_flexible: Final = _FLEXIBLE.get
-_FLEXIBLE_RESPONSE: Final = {**_FLEXIBLE, ApiKey.API_VERSIONS.value: NEVER}
+_pack_framed: Final[Callable[[int, int], bytes]] = Struct(">ii").pack
+_pack_framed_v1: Final[Callable[[int, int], bytes]] = Struct(">iix").pack
+_FLEXIBLE: Final[dict[int, int]] = {spec.key.value: spec.flexible for spec in ALL_SPECS.values()}
+_unpack_request: Final[Callable[[Buffer], tuple[int, int, int, int]]] = _REQUEST.unpack_from
+_FLEXIBLE_RESPONSE: Final[dict[int, int]] = {**_FLEXIBLE, ApiKey.API_VERSIONS.value: NEVER}
 _API_VERSIONS: Final = API_SPECS[ApiKey.API_VERSIONS]
 JOIN_BELOW_BYTES: Final = 4096
 """A body's first chunk that is smaller is joined to the header: one chunk fewer to send."""
@@ -101,13 +100,15 @@ def decode_request_header(buf: Buffer) -> RequestHeader:
             pos += length
             if pos > len(buf):
                 raise ProtocolError(f"client id of {length} bytes is longer than the frame")
-            raw = buf[10:pos]
             try:
-                header.client_id = str(raw, "utf-8") if type(raw) is memoryview else raw.decode()
+                if isinstance(buf, bytes):  # most frames
+                    header.client_id = buf[10:pos].decode()
+                else:
+                    header.client_id = str(buf[10:pos], "utf-8")
             except UnicodeDecodeError:
-                header.client_id = decode_text(bytes(raw))
+                header.client_id = decode_text(bytes(buf[10:pos]))
         header.unknown_tags = None
-        if version >= _first_flexible(api_key, NEVER):
+        if version >= _FLEXIBLE.get(api_key, NEVER):
             if pos < len(buf) and buf[pos] == 0:
                 pos += 1
             else:
@@ -161,13 +162,13 @@ def encode_response_header(api_key: int, version: int, correlation_id: int) -> b
 
 
 def frame_response(
-    api_key: int, version: int, correlation_id: int, body: Sequence[Buffer]
+    api_key: int, version: int, correlation_id: int, body: list[Buffer]
 ) -> list[Buffer]:
     """A response ready to send: length prefix, header, body; a large chunk goes uncopied."""
     if version >= _FLEXIBLE_RESPONSE.get(api_key, NEVER):
-        pack, size = _FRAMED_V1.pack, 5
+        pack, size = _pack_framed_v1, 5
     else:
-        pack, size = _FRAMED.pack, 4
+        pack, size = _pack_framed, 4
     if len(body) == 1 and len(body[0]) < JOIN_BELOW_BYTES:  # most answers
         chunk = body[0]
         return [pack(size + len(chunk), correlation_id) + chunk]

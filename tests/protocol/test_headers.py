@@ -60,7 +60,7 @@ def test_a_response_is_its_length_header_and_body(
     key: int, version: int, correlation_id: int, body: list[bytes]
 ) -> None:
     correlation_id %= 2**31
-    stream = b"".join(frame_response(key, version, correlation_id, body))
+    stream = b"".join(frame_response(key, version, correlation_id, [*body]))
     header = encode_response_header(key, version, correlation_id)
     assert FrameBuffer().feed(stream) == [header + b"".join(body)]
 
