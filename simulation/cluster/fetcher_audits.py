@@ -19,7 +19,7 @@ from mockbroker_protocol.records.batch import iterate_batches
 from simulation.session_handler import UNKNOWN_HIGH_WATERMARK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from random import Random
 
     from mockbroker.cluster.links.broker_client import BrokerClient
@@ -121,17 +121,17 @@ class FetcherAudits:
         def fetches(request: FetchRequest, version: int, on_response: OnResponse) -> None:
             self._check_request(node, leader, fetcher, request, version)
             asked = [fetcher._by_key[key].partition for key in self.asked[fetcher]]  # noqa: SLF001
-            ends = {partition: _stand(partition) for partition in asked}
+            stands = _stands(fetcher)
 
             def answered(response: object) -> None:
                 if isinstance(response, FetchResponse) and not response.error_code:
-                    self._check_known(node, leader, fetcher, ends)
+                    self._check_known(node, leader, fetcher, asked, stands)
                 on_response(response)
 
-            fetch(request, version, self._watched(node, fetcher, answered))
+            fetch(request, version, self._watched(node, fetcher, stands, answered))
 
         def sends(request: object, version: int, on_response: OnResponse) -> None:
-            send(request, version, self._watched(node, fetcher, on_response))
+            send(request, version, self._watched(node, fetcher, _stands(fetcher), on_response))
 
         client.fetch, client.send = fetches, sends  # type: ignore[method-assign]
 
@@ -150,13 +150,24 @@ class FetcherAudits:
     ) -> None:
         followed = fetcher._by_key  # noqa: SLF001
         named: set[Key] = set()
+        tells, untold = version >= FETCH_VERSION, UNKNOWN_HIGH_WATERMARK
         for topic in request.topics:
             for asked in topic.partitions:
                 key = topic.topic_id, asked.partition
                 named.add(key)
                 partition = followed[key].partition
+                log = partition.log
+                if (
+                    log is not None
+                    and asked.fetch_offset == log.log_end_offset
+                    and asked.current_leader_epoch == partition.leader_epoch
+                    and asked.last_fetched_epoch == log.latest_epoch
+                    and asked.log_start_offset == log.log_start_offset
+                    and asked.high_watermark == (log.high_watermark if tells else untold)
+                ):
+                    continue  # as nearly always: nothing is made to be compared
                 of = _contents(partition)
-                known = of.high_watermark if version >= FETCH_VERSION else UNKNOWN_HIGH_WATERMARK
+                known = of.high_watermark if tells else untold
                 wanted = of.end, partition.leader_epoch, of.last_epoch, of.start, known
                 told = (
                     asked.fetch_offset,
@@ -218,12 +229,18 @@ class FetcherAudits:
                 self._wrong(node, leader, "it has asked nothing, and nothing wakes it")
 
     def _check_known(
-        self, node: int, leader: int, fetcher: ReplicaFetcher, asked: dict[Partition, Stand]
+        self,
+        node: int,
+        leader: int,
+        fetcher: ReplicaFetcher,
+        asked: Iterable[Partition],
+        stands: Mapping[Partition, Stand],
     ) -> None:
         """A leader that has answered does not take a replica to have more than it was told."""
         broker = self._world.cluster.broker(leader)
-        for partition, stood in asked.items() if broker is not None else ():
+        for partition in asked if broker is not None else ():
             assert broker is not None
+            stood = stands[partition]
             led = broker.services.replicas.partition(partition.topic, partition.index)
             if led is None or led.topic_id != partition.topic_id:
                 continue
@@ -243,9 +260,14 @@ class FetcherAudits:
 
     # -- what is taken -----------------------------------------------------------------------
 
-    def _watched(self, node: int, fetcher: ReplicaFetcher, on_response: OnResponse) -> OnResponse:
-        followed = _partitions(fetcher._by_key.values())  # noqa: SLF001
-        stands = {partition: _stand(partition) for partition in followed}
+    def _watched(
+        self,
+        node: int,
+        fetcher: ReplicaFetcher,
+        stands: Mapping[Partition, Stand],
+        on_response: OnResponse,
+    ) -> OnResponse:
+        """`stands`: where all that it follows stood when it asked."""
 
         def takes(response: object) -> None:
             spoilt = self._spoil(fetcher, response)
@@ -288,8 +310,10 @@ class FetcherAudits:
         self._rng = None
 
 
-def _partitions(followed: Iterable[PartitionFetchState]) -> list[Partition]:
-    return [each.partition for each in followed]
+def _stands(fetcher: ReplicaFetcher) -> dict[Partition, Stand]:
+    """Where each that it follows stands now."""
+    followed = fetcher._by_key.values()  # noqa: SLF001
+    return {each.partition: _stand(each.partition) for each in followed}
 
 
 def _due(fetcher: ReplicaFetcher) -> set[Key]:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from mockbroker.metadata.changes import Change, PartitionState
     from mockbroker.node.broker import Broker
     from mockbroker.replica.partition import Partition
+    from mockbroker_protocol.primitives import Buffer
+    from mockbroker_protocol.records.batch import BatchHeader
     from simulation.cluster.world import ClusterWorld
 
 Key = tuple[bytes, int]
@@ -40,6 +42,10 @@ ReplicaState = tuple["UnifiedLog | None", int, int, int, int, bool, int]
 """Log, its end and latest epoch, high watermark, leader epoch, whether it leads, log start."""
 Entry = tuple[int, bytes]
 """Leader epoch and content of one record: its key and value."""
+
+KEPT_BATCHES = 256
+_read_batches: dict[tuple[bytes, int, int, int, int], list[tuple[int, Entry]]] = {}
+"""By the bytes of a batch and what its header has that may be told otherwise."""
 
 
 def agree(one: Entry | None, other: Entry | None) -> bool:
@@ -103,15 +109,14 @@ class Mirror:
         first = len(entries)
         found = doubted or first == 0 or entries[start] is None
         for header, batch in log.iterate_batches(start):
-            for record in iterate_records(batch, 0, header):
-                found = found or record.offset == start
-                entry = header.partition_leader_epoch, _content(record.key, record.value)
-                if record.offset >= len(entries):
-                    _pad(entries, record.offset)
+            for offset, entry in _entries_of(header, batch):
+                found = found or offset == start
+                if offset >= len(entries):
+                    _pad(entries, offset)
                     entries.append(entry)
-                elif entries[record.offset] is None:
-                    entries[record.offset] = entry
-                elif entries[record.offset] != entry:
+                elif entries[offset] is None:
+                    entries[offset] = entry
+                elif entries[offset] != entry:
                     entries.clear()
                     return self._take(log, 0)
         if not found:
@@ -120,6 +125,23 @@ class Mirror:
             return min(self._take(log, 0, doubted=True), first)
         _pad(entries, log.log_end_offset)
         return first
+
+
+def _entries_of(header: BatchHeader, batch: Buffer) -> list[tuple[int, Entry]]:
+    """Each record's offset and entry. All replicas hold the same bytes, and each reads its last
+    batch again when it grows: what they are is read once.
+    """
+    epoch = header.partition_leader_epoch
+    stored = bytes(batch), header.base_offset, epoch, header.attributes, header.max_timestamp
+    entries = _read_batches.get(stored)
+    if entries is None:
+        if len(_read_batches) >= KEPT_BATCHES:
+            _read_batches.clear()
+        entries = _read_batches[stored] = [
+            (record.offset, (epoch, _content(record.key, record.value)))
+            for record in iterate_records(batch, 0, header)
+        ]
+    return entries
 
 
 def _begins_around(log: UnifiedLog, offset: int) -> bool:
