@@ -105,6 +105,8 @@ def _partitions(
 ) -> int:
     """Read so many partitions of a topic; the position after them, -1 where one is not plain."""
     end = len(data)
+    index: int
+    size: int
     for _ in range(count):
         index, size = _INDEX(data, pos)
         pos += 5
