@@ -123,21 +123,22 @@ class LocalLog:
         segment, index = found
         position = segment.positions[index]
         metadata = LogOffsetMetadata(offset, segment.base_offset, position)
-        first_batch_bytes = segment.size_of(index)
-        size = max_bytes
-        if size < first_batch_bytes:
-            if min_one:
-                size = first_batch_bytes
-            elif size:
-                return ReadResult(metadata, [], 0, None, first_entry_incomplete=True)
-        readable = self._bound_position(segment, bound) - position
-        if readable <= size:
-            size = readable
-            whole = -1
-        else:  # the batch in which they end is cut
-            whole = bisect_right(segment.positions, position + size) - 2
-        if size <= 0:
-            return ReadResult(metadata, [], 0, None)
+        size = self._bound_position(segment, bound) - position
+        whole = -1
+        if size > max_bytes or size <= 0:
+            readable, size = size, max_bytes
+            first_batch_bytes = segment.size_of(index)
+            if size < first_batch_bytes:
+                if min_one:
+                    size = first_batch_bytes
+                elif size:
+                    return ReadResult(metadata, [], 0, None, first_entry_incomplete=True)
+            if readable <= size:
+                size = readable
+            else:  # the batch in which they end is cut
+                whole = bisect_right(segment.positions, position + size) - 2
+            if size <= 0:
+                return ReadResult(metadata, [], 0, None)
         next_offset = segment.last_offsets[whole] + 1
         if next_offset > bound:  # noqa: PLR1730 - read per partition; a call costs more
             next_offset = bound
