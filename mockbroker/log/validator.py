@@ -55,6 +55,9 @@ _COMPRESSION_MASK: Final = 0x07
 _TIMESTAMP_TYPE_BIT: Final = 0x08
 _CONTROL_BIT: Final = 0x20
 _LENGTH: Final = Struct(">i").unpack_from
+_LONG_AGO_MS: Final = -1 << 60
+_FAR_MS: Final = 1 << 61
+"""Longer before any clock's time than `_LONG_AGO_MS` is."""
 _LOOKED_AT = 16_384
 """Records of a refused batch that are looked at in one slice."""
 _COUNTED_AT_ONCE_BYTES = 8 << 20
@@ -137,12 +140,12 @@ def validate(
         return Refusal(ErrorCode.INVALID_RECORD)
     if size > config.max_message_bytes:
         return Refusal(ErrorCode.MESSAGE_TOO_LARGE, tells_start=False)
-    batch = memoryview(records)
+    batch = records if isinstance(records, memoryview) else memoryview(records)
     if len(batch) != size:
         batch = batch[:size]
-    checked: Buffer = batch[ATTRIBUTES_OFFSET:]
-    if size < SMALL_BATCH_BYTES:
-        checked = bytes(checked)  # its records are looked at, too
+    covered = batch[ATTRIBUTES_OFFSET:]
+    # Those of a small one are looked at, too.
+    checked: Buffer = covered.tobytes() if size < SMALL_BATCH_BYTES else covered
     if crc32c(checked) != header.crc:
         return Refusal(ErrorCode.CORRUPT_MESSAGE, tells_start=False)
     attributes = header.attributes
@@ -370,15 +373,21 @@ def _no_record_can_fail(header: BatchHeader, config: LogConfig, now_wall_ms: int
 
 def _scan(checked: Buffer, header: BatchHeader, config: LogConfig, now_wall_ms: int) -> RecordScan:
     start, end = _HEADER_BYTES - ATTRIBUTES_OFFSET, len(checked)
+    base = header.base_timestamp
     if config.log_append_time or header.attributes & _TIMESTAMP_TYPE_BIT:
-        return record_codec.scan_records(checked, start, end, header.base_timestamp)
+        return record_codec.scan_records(checked, start, end, base)
+    before_max_ms = config.timestamp_before_max_ms
+    latest_ms = now_wall_ms + config.timestamp_after_max_ms
+    if before_max_ms > _FAR_MS:
+        # The limit, beyond a machine word, takes long to compute with: a nearer one mostly does.
+        scan = record_codec.scan_records(
+            checked, start, end, base, earliest_ms=_LONG_AGO_MS, latest_ms=latest_ms
+        )
+        if not scan.untimely:
+            return scan
+    earliest_ms = now_wall_ms - before_max_ms
     return record_codec.scan_records(
-        checked,
-        start,
-        end,
-        header.base_timestamp,
-        earliest_ms=now_wall_ms - config.timestamp_before_max_ms,
-        latest_ms=now_wall_ms + config.timestamp_after_max_ms,
+        checked, start, end, base, earliest_ms=earliest_ms, latest_ms=latest_ms
     )
 
 

@@ -161,7 +161,9 @@ def scan_records(
     low = _BEFORE_ALL if earliest_ms is None else earliest_ms - base_timestamp
     high = -_BEFORE_ALL if latest_ms is None else latest_ms - base_timestamp
     try:
-        _scan(bytes(buf[pos:end]), scan, base_timestamp, low, high)
+        if not isinstance(buf, bytes) or end < len(buf):
+            buf, pos = bytes(buf[pos:end]), 0
+        _scan(buf, pos, scan, base_timestamp, low, high)
     except IndexError:
         raise ProtocolError("a record is cut") from None
     return scan
@@ -189,7 +191,7 @@ def scan_in_slices(
             stop = end
             if end - pos > SCANNED_AT_ONCE * MIN_RECORD_BYTES:
                 stop = _end_of_records(buf, pos, end, SCANNED_AT_ONCE)
-            _scan(bytes(buf[pos:stop]), scan, base_timestamp, low, high)
+            _scan(bytes(buf[pos:stop]), 0, scan, base_timestamp, low, high)
             pos = stop
             if scan.count > most:
                 raise ProtocolError(f"more records than the {most} that the batch tells of")
@@ -229,14 +231,14 @@ def check_first_record(buf: Buffer) -> None:
 
 
 def _scan(  # noqa: C901 -- a call costs as much as three fields
-    buf: bytes, scan: RecordScan, base_timestamp: int, low: int, high: int
+    buf: bytes, pos: int, scan: RecordScan, base_timestamp: int, low: int, high: int
 ) -> None:
-    """The hot loop of `scan_records`; `low` and `high` limit the timestamp deltas.
+    """The hot loop of `scan_records`, from `pos` on; `low` and `high` limit the timestamp deltas.
 
     The offset delta that is due is known beforehand, and so where the next two fields begin. Calls
     are made only for what is rare: one costs as much as three fields.
     """
-    pos, end = 0, len(buf)
+    end = len(buf)
     index, max_delta = scan.count, scan.max_delta
     surely_timely = max(low, -_SURELY_FITS)  # to compare with a larger one takes long
     while pos < end:
