@@ -126,10 +126,12 @@ class _Append:
 
     def complete(self) -> None:
         """Every entry has its outcome."""
-        if any(one.error and len(one.record_errors) > MANY_ERRORS for one in self.entries):
-            self.response = PARKED
-            self.ctx.respond_in_slices(self._make_response())
-        elif self.parked:
+        for one in self.entries:
+            if one.error and len(one.record_errors) > MANY_ERRORS:
+                self.response = PARKED
+                self.ctx.respond_in_slices(self._make_response())
+                return
+        if self.parked:
             self.ctx.respond_by(self._make_response)
         else:
             self.response = self._make_response()
