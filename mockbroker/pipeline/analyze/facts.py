@@ -1,8 +1,9 @@
 """Facts: what lines there must be for a table, or a rule, to have a row. One pass counts them all.
 
 Read by `relations` (`line_cells`, made before all else) and by the tables: `Table.needs` and
-`Part.needs` name them. A fact is a condition on one line, and necessary: a rule that needs one is
-silent on journals without it, so its text is not asked there. Well-behaved clients cost one pass.
+`Part.needs` name them. A fact is a condition on one line, or on one partition that a line lists,
+and necessary: a rule that needs one is silent on journals without it, so its text is not asked
+there. Well-behaved clients cost one pass.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.pipeline.analyze.dialect import SPARK
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mockbroker.pipeline.analyze.dialect import Dialect
 
 RETRIABLE: Final = (3, 5, 6, 7, 9, 14, 15, 16, 19, 20, 51, 56, 72, 75, 84, 100)
@@ -31,14 +34,38 @@ _REQUEST: Final = "kind = 'request'"
 _FETCH: Final = f"{_REQUEST} AND api = 'Fetch'"
 _PRODUCE: Final = f"{_REQUEST} AND api = 'Produce'"
 _MOVED: Final = "p.error IN (6, 74, 76)"
+_LIMIT: Final = "least(max_bytes, p.max_bytes)"
+
+OF_FETCHED: Final = {
+    "filters": "p.scanned_bytes IS NOT NULL",
+    "lags": f"p.high_watermark - p.fetch_offset >= {LAG_RECORDS}",
+    "sips": f"p.bytes > 0 AND {_LIMIT} <= {SMALL_BYTES} AND records_bytes * 2 >= {_LIMIT}",
+    "narrow_answers": "p.bytes > 0 AND p.bytes = records_bytes AND p.bytes * 2 >= p.max_bytes"
+    f" AND p.max_bytes * 4 <= max_bytes AND p.max_bytes > {SMALL_BYTES}",
+    "stable_behind": "isolation_level = 1 AND p.last_stable_offset >= 0"
+    " AND p.last_stable_offset < p.high_watermark",
+    "moved_leaders": _MOVED,
+}
+"""Facts of a partition `p` that a fetch lists, beside the fetch's own `max_bytes`, `records_bytes`
+and `isolation_level`."""
+OF_PRODUCED: Final = {
+    "hot_keys": "p.keys > 0 AND p.top_key_records * 10 >= p.records * 3",
+    "unsure_batches": "p.producer_id < 0 AND p.crc IS NOT NULL"
+    " AND (NOT answered OR p.error IN (7, 20))",
+    "out_of_order": "p.error = 45",
+    "retriable_batches": f"p.producer_id >= 0 AND p.error IN {RETRIABLE}",
+    "moved_leaders": _MOVED,
+}
+"""Facts of a batch `p` of a produce request, beside whether that was `answered`."""
 
 
-def conditions(d: Dialect) -> dict[str, str]:
-    """Each fact with the condition on a line."""
-    fetch, group = d.q("fetch"), d.q("group")
+def of_lines(d: Dialect) -> dict[str, str]:
+    """Each fact of a line with the condition on it."""
+    group, fetch = d.q("group"), d.q("fetch")
     return {
         "fetches": _FETCH,
         "produces": _PRODUCE,
+        "acks_all": f"{_PRODUCE} AND produce.acks = -1",
         "failures": f"{_REQUEST} AND error <> 0",
         "groups": f"{_REQUEST} AND {group} IS NOT NULL",
         "txns": f"{_REQUEST} AND txn.transactional_id IS NOT NULL",
@@ -48,9 +75,6 @@ def conditions(d: Dialect) -> dict[str, str]:
         "sharing": f"{_REQUEST} AND {fetch}.{group} IS NOT NULL",
         **_of_requests(d),
         **_of_fetches(d),
-        **_of_batches(d),
-        "moved_leaders": f"({_FETCH} AND {d.any_of(f'{fetch}.partitions', 'p', _MOVED)})"
-        f" OR ({_PRODUCE} AND {d.any_of('produce.partitions', 'p', _MOVED)})",
     }
 
 
@@ -74,54 +98,24 @@ def _of_requests(d: Dialect) -> dict[str, str]:
 
 def _of_fetches(d: Dialect) -> dict[str, str]:
     fetch = d.q("fetch")
-
-    def some(condition: str) -> str:
-        return d.any_of(f"{fetch}.partitions", "p", condition)
-
-    limit = f"least({fetch}.max_bytes, p.max_bytes)"
-    sip = f"p.bytes > 0 AND {limit} <= {SMALL_BYTES} AND {fetch}.records_bytes * 2 >= {limit}"
-    narrow = (
-        f"p.bytes = {fetch}.records_bytes AND p.bytes * 2 >= p.max_bytes"
-        f" AND p.max_bytes * 4 <= {fetch}.max_bytes AND p.max_bytes > {SMALL_BYTES}"
-    )
-    stable = "p.last_stable_offset >= 0 AND p.last_stable_offset < p.high_watermark"
     return {
-        "filters": f"{_FETCH} AND {some('p.scanned_bytes IS NOT NULL')}",
         "empty_answers": f"{_FETCH} AND answered AND error = 0 AND {fetch}.records_bytes = 0"
         f" AND (NOT parked OR {fetch}.max_wait_ms < {SHORT_WAIT_MS})",
-        "lags": f"{_FETCH} AND {some(f'p.high_watermark - p.fetch_offset >= {LAG_RECORDS}')}",
-        "sips": f"{_FETCH} AND {fetch}.records_bytes > 0 AND {some(sip)}",
-        "narrow_answers": f"{_FETCH} AND {fetch}.records_bytes > 0 AND {some(narrow)}",
-        "stable_behind": f"{_FETCH} AND {fetch}.isolation_level = 1 AND {some(stable)}",
         "wrong_epochs": f"{_FETCH} AND {d.has_any('errors', (71,))}",
         "sessions_unknown": f"{_FETCH} AND {d.has_any('errors', (70,))}",
         "lone_epochs": f"{_FETCH} AND {fetch}.session_id = 0 AND {fetch}.session_epoch > 0",
     }
 
 
-def _of_batches(d: Dialect) -> dict[str, str]:
-    def some(condition: str) -> str:
-        return d.any_of("produce.partitions", "p", condition)
-
-    unsure = "p.producer_id < 0 AND p.crc IS NOT NULL AND (NOT answered OR p.error IN (7, 20))"
-    return {
-        "acks_all": f"{_PRODUCE} AND produce.acks = -1",
-        "hot_keys": f"{_PRODUCE}"
-        f" AND {some('p.keys > 0 AND p.top_key_records * 10 >= p.records * 3')}",
-        "unsure_batches": f"{_PRODUCE} AND {some(unsure)}",
-        "out_of_order": f"{_PRODUCE} AND {some('p.error = 45')}",
-        "retriable_batches": f"{_PRODUCE}"
-        f" AND {some(f'p.producer_id >= 0 AND p.error IN {RETRIABLE}')}",
-    }
-
-
-FACTS: Final = tuple(conditions(SPARK))
+FACTS: Final = tuple(sorted({*of_lines(SPARK), *OF_FETCHED, *OF_PRODUCED}))
 """Names of what journals may have none of."""
 
 
-def counts(d: Dialect) -> str:
-    """Columns that count the lines of each fact."""
+def counts(conditions: Mapping[str, str]) -> str:
+    """A column for each fact: of how many lines, or partitions, these are true."""
     return ", ".join(
-        f"count(*) FILTER (WHERE {condition}) AS has_{name}"
-        for name, condition in conditions(d).items()
+        f"count(*) FILTER (WHERE {conditions[name]}) AS has_{name}"
+        if name in conditions
+        else f"CAST(0 AS BIGINT) AS has_{name}"
+        for name in FACTS
     )

@@ -6,7 +6,10 @@ Read by the engines. A field that is not listed is ignored, as the journal's doc
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 JOURNAL_SCHEMA: Final = 1
 """The version of the journal's schema that is understood."""
@@ -79,6 +82,34 @@ LINE_SCHEMA: Final = (
 )
 """All fields of all kinds, as DDL. A fault's `rule` and a request's `body` are objects there, and
 `partitions` a number or, of a topic, an array: their JSON text here."""
+
+
+REQUEST_SCHEMA: Final = f"{_EVERY_LINE},{_REQUEST},{_FETCH},{_PRODUCE},{_GROUP},{_TXN}"
+"""Those of a request."""
+
+
+def arrow_fields(schema: str) -> list[tuple[str, pa.DataType]]:
+    """Fields of a schema in DDL, as Arrow has them."""
+    return [(name, _arrow_type(kind)) for name, kind in _parse_fields(schema)]
+
+
+def _arrow_type(kind: str) -> pa.DataType:
+    import pyarrow as pa
+
+    head = kind.partition("<")[0]
+    if head == "ARRAY":
+        return pa.list_(_arrow_type(_inside(kind)))
+    if head == "STRUCT":
+        return pa.struct(arrow_fields(_inside(kind)))
+    if head == "MAP":
+        return pa.map_(pa.string(), pa.string())
+    return {
+        "STRING": pa.string(),
+        "INT": pa.int32(),
+        "BIGINT": pa.int64(),
+        "DOUBLE": pa.float64(),
+        "BOOLEAN": pa.bool_(),
+    }[kind]
 
 
 def json_structure() -> dict[str, object]:

@@ -51,7 +51,7 @@ class LineStream:
     def _of_side(self, spark: SparkSession, side: str) -> DataFrame:
         # What is hidden is not looked into: a segment that is being written.
         reader = spark.readStream.schema("value STRING").option("recursiveFileLookup", "true")
-        return parse(texts(reader, str(self._tail.folder / side)), side)
+        return parse(texts(reader, str(self._tail.folder / side), side))
 
     def take(self, sources: Sequence[Source]) -> None:
         """Have all that is new in the journals parsed. Raises PipelineError if that fails."""

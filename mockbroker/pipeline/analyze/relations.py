@@ -11,7 +11,7 @@ Defined by `job` on the engine, read by the tables' texts. Each is a view of the
 | `produced` | a batch of a produce request, by partition |
 | `failures` | an error of an answer, each once |
 | `commits` | a partition of an offset commit |
-| `readers` | an answered fetch of a session, or of a connection without one: the `n`th of it |
+| `readers` | an answered fetch of a session, or of a connection without one: the `n`th of `reader` |
 | `reader_parts` | a partition that such a fetch lists |
 """
 
@@ -21,10 +21,13 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.pipeline.analyze.facts import (
     FACTS,
+    OF_FETCHED,
+    OF_PRODUCED,
     OUTSIDE_GENERATION,
     RETRIABLE,
     WITHOUT_PARTITIONS,
     counts,
+    of_lines,
 )
 
 if TYPE_CHECKING:
@@ -152,10 +155,15 @@ _SESSION: Final = (
 )
 
 
+_READER: Final = "reader, session, connection, broker, run, side"
+
+
 def _readers(d: Dialect) -> dict[str, str]:
-    """Answered fetches by reader, numbered before they are taken apart: one exchange on Spark."""
+    """Answered fetches by reader, numbered before they are taken apart: one exchange on Spark.
+
+    The number of its first fetch, `reader`, is its alone in a run: who sorts compares that first.
+    """
     fetch = d.q("fetch")
-    reader = "side, run, broker, session, connection"
     asked = f"""
 SELECT side, run, broker, session, CASE WHEN session = 0 THEN connection ELSE 0 END AS connection,
   client_id, seq, t_ms, listed
@@ -165,13 +173,14 @@ FROM (SELECT {_PLACE}, {_CLIENT}, {_SESSION.format(fetch)} AS session,
     AND {fetch}.isolation_level = 0 AND NOT {d.has_any("errors", WITHOUT_PARTITIONS)}) AS answers"""
     return {
         "readers": f"""
-SELECT *, row_number() OVER (PARTITION BY {reader} ORDER BY seq) AS n FROM ({asked}) AS asked""",
+SELECT *, row_number() OVER w AS n, min(seq) OVER w AS reader FROM ({asked}) AS asked
+WINDOW w AS (PARTITION BY session, connection, broker, run, side ORDER BY seq
+  ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)""",
         "reader_parts": f"""
-SELECT {reader}, client_id, seq, t_ms, n, coalesce(part.topic, part.topic_id) AS topic,
+SELECT {_READER}, seq, t_ms, n, coalesce(part.topic, part.topic_id) AS topic,
   part.partition AS partition, part.fetch_offset AS named, coalesce(part.bytes, 0) > 0 AS served,
   part.high_watermark AS told
-FROM (SELECT {reader}, client_id, seq, t_ms, n, {d.explode}(listed) AS part FROM readers)
-  AS parts
+FROM (SELECT {_READER}, seq, t_ms, n, {d.explode}(listed) AS part FROM readers) AS parts
 WHERE coalesce(part.error, 0) = 0""",
     }
 
@@ -215,17 +224,55 @@ FROM (SELECT side, run, group_, named_topic AS topic, partition, generation, mem
 
 
 def line_cells(d: Dialect) -> str:
-    """Lines by run, kind and event of sessions, made before all else; no run: the corrupt."""
-    return f"""
-SELECT side, run, kind, of_event AS event, count(*) AS lines_, min(seq) AS first_seq,
-  max(seq) AS last_seq, max(at_ms) AS last_ms, min_by(wall_ms - at_ms, seq) AS began_ms,
-  max(mockbroker) AS mockbroker, max(cluster_id) AS cluster_id, max({d.size}(nodes)) AS nodes,
-  max(seed) AS seed,
+    """Lines by run, kind and event of sessions, made before all else; no run: the corrupt.
+
+    What brokers say of themselves, and the facts of partitions, stand in rows of their own, without
+    lines: Spark sorts all lines where the most of a text is asked for, and takes longer to look
+    into arrays than to take them apart.
+    """
+    fetch = d.q("fetch")
+    counted = f"""
+SELECT side, run, kind, of_event AS event, count(*) AS lines_, {_SPAN}, {_NO_BROKER},
   coalesce(sum(CASE WHEN kind = 'dropped' THEN {d.q("lines")} END), 0) AS dropped,
   count(raw) AS corrupt, min({d.q("schema")}) AS lowest,
-  max({d.q("schema")}) AS highest, {counts(d)}
+  max({d.q("schema")}) AS highest, {counts(of_lines(d))}
 FROM (SELECT *, CASE WHEN kind = 'session' THEN event END AS of_event FROM every) AS whole
 GROUP BY side, run, kind, of_event"""
+    brokers = f"""
+SELECT side, run, kind, {_NO_LINES}, {_SPAN}, max(mockbroker) AS mockbroker,
+  max(cluster_id) AS cluster_id, max({d.size}(nodes)) AS nodes, max(seed) AS seed,
+  {_NOT_COUNTED}, {counts({})}
+FROM every WHERE kind = 'run' GROUP BY side, run, kind"""
+    fetched = f"""
+SELECT {_SEEN}, {fetch}.max_bytes AS max_bytes, {fetch}.records_bytes AS records_bytes,
+  {fetch}.isolation_level AS isolation_level, {d.explode}({fetch}.partitions) AS p
+FROM every WHERE {_REQUEST} AND api = 'Fetch'"""
+    produced = f"""
+SELECT {_SEEN}, answered, {d.explode}(produce.partitions) AS p
+FROM every WHERE {_REQUEST} AND api = 'Produce'"""
+    parts = [
+        f"""
+SELECT side, run, kind, {_NO_LINES}, {_SPAN}, {_NO_BROKER}, {_NOT_COUNTED}, {counts(facts)}
+FROM ({listed}) AS listed GROUP BY side, run, kind"""
+        for listed, facts in ((fetched, OF_FETCHED), (produced, OF_PRODUCED))
+    ]
+    return "\nUNION ALL".join((counted, brokers, *parts))
+
+
+_SEEN: Final = "side, run, kind, seq, at_ms, wall_ms"
+_SPAN: Final = (
+    "min(seq) AS first_seq, max(seq) AS last_seq, max(at_ms) AS last_ms,"
+    " min_by(wall_ms - at_ms, seq) AS began_ms"
+)
+_NO_BROKER: Final = (
+    "CAST(NULL AS STRING) AS mockbroker, CAST(NULL AS STRING) AS cluster_id,"
+    " CAST(NULL AS INT) AS nodes, CAST(NULL AS STRING) AS seed"
+)
+_NO_LINES: Final = "CAST(NULL AS STRING) AS event, CAST(0 AS BIGINT) AS lines_"
+_NOT_COUNTED: Final = (
+    "CAST(0 AS BIGINT) AS dropped, CAST(0 AS BIGINT) AS corrupt, CAST(NULL AS INT) AS lowest,"
+    " CAST(NULL AS INT) AS highest"
+)
 
 
 LINE_CELLS_DDL: Final = (

@@ -22,9 +22,11 @@ from mockbroker.pipeline.analyze.table import Table
 DRAWN: Final = 24
 """So many partitions of a side are followed over time: those that were passed over most."""
 
-_READER: Final = "side, run, broker, session, connection"
-_ASKED: Final = f"{_READER}, topic, partition"
-_LOG: Final = "side, run, broker, topic, partition"
+# What tells most apart stands first, for engines that sort.
+_READER: Final = "reader, session, connection, broker, run, side"
+_ASKED: Final = "reader, partition, topic, session, connection, broker, run, side"
+_LOG: Final = "partition, topic, broker, run, side"
+_TURN: Final = "side, run, broker, client_id, session, connection, topic, partition"
 _STARVED: Final = "NOT served AND named IS NOT NULL AND told > fetch_offset"
 
 _SERVINGS: Final = f"""
@@ -44,7 +46,7 @@ WITH carried AS (
 ), turns AS (
   SELECT *, lead(asked_n) OVER (PARTITION BY {_ASKED} ORDER BY turn) AS next_n
   FROM (
-    SELECT {_ASKED}, turn, min(client_id) AS client_id, min(fetch_offset) AS fetch_offset,
+    SELECT {_ASKED}, turn, min(fetch_offset) AS fetch_offset,
       min(n) AS asked_n, min(seq) AS asked_seq, min(t_ms) AS asked_ms,
       min(CASE WHEN {_STARVED} THEN n END) AS starved_n,
       {count_where(_STARVED)} AS starved,
@@ -63,12 +65,12 @@ WITH carried AS (
     last(moved_ms IGNORE NULLS) OVER w AS latest_ms,
     last(moved_end IGNORE NULLS) OVER w AS latest_end
   FROM (
-    SELECT {_ASKED}, client_id, fetch_offset, asked_n, asked_seq, asked_ms, starved_n, starved,
+    SELECT {_ASKED}, fetch_offset, asked_n, asked_seq, asked_ms, starved_n, starved,
       served_n, served_seq, served_ms, next_n, CAST(NULL AS BIGINT) AS moved_seq,
       CAST(NULL AS DOUBLE) AS moved_ms, CAST(NULL AS BIGINT) AS moved_end, 1 AS is_turn
     FROM turns
     UNION ALL
-    SELECT side, run, broker, NULL, NULL, topic, partition, NULL, fetch_offset, NULL, NULL, NULL,
+    SELECT NULL, partition, topic, NULL, NULL, broker, run, side, fetch_offset, NULL, NULL, NULL,
       NULL, NULL, NULL, NULL, NULL, NULL, moved_seq, moved_ms, moved_end, 0
     FROM moves
   ) AS joined
@@ -79,17 +81,18 @@ WITH carried AS (
     CASE WHEN latest_end > fetch_offset THEN latest_ms END AS available_ms
   FROM placed_turns WHERE asked_n IS NOT NULL
 ), marked AS (
-  -- How many of its fetches a reader had sent when data came, and in all.
+  -- How many of its fetches a reader had sent when data came, and in all; and who it is.
   SELECT *, coalesce(sum(is_fetch) OVER (PARTITION BY {_READER} ORDER BY at_seq), 0) AS seen,
-    sum(is_fetch) OVER (PARTITION BY {_READER}) AS fetches
+    sum(is_fetch) OVER (PARTITION BY {_READER}) AS fetches,
+    min(client) OVER (PARTITION BY {_READER}) AS client_id
   FROM (
-    SELECT {_ASKED}, client_id, fetch_offset, asked_n, asked_seq, asked_ms, starved_n, starved,
+    SELECT {_ASKED}, fetch_offset, asked_n, asked_seq, asked_ms, starved_n, starved,
       served_n, served_seq, served_ms, next_n, available_seq, available_ms,
-      coalesce(available_seq, -1) AS at_seq, 0 AS is_fetch
+      coalesce(available_seq, -1) AS at_seq, 0 AS is_fetch, CAST(NULL AS STRING) AS client
     FROM with_data WHERE coalesce(available_seq, starved_n, served_n) IS NOT NULL
     UNION ALL
-    SELECT {_READER}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-      NULL, NULL, NULL, seq, 1
+    SELECT reader, NULL, NULL, session, connection, broker, run, side, NULL, NULL, NULL, NULL, NULL,
+      NULL, NULL, NULL, NULL, NULL, NULL, NULL, seq, 1, client_id
     FROM readers
   ) AS all_of_them
 ), measured AS (
@@ -100,7 +103,7 @@ WITH carried AS (
           ELSE coalesce(starved_n, served_n) END, 0) END AS passed_over
   FROM marked WHERE asked_n IS NOT NULL
 )
-SELECT {_ASKED}, client_id, fetch_offset, asked_seq, available_seq, served_seq, passed_over,
+SELECT {_TURN}, fetch_offset, asked_seq, available_seq, served_seq, passed_over,
   coalesce(served_ms, asked_ms) / 1e3 AS at_s,
   CASE WHEN served_ms IS NOT NULL
     THEN served_ms - greatest(asked_ms, coalesce(available_ms, asked_ms)) END AS waited_ms
@@ -112,16 +115,16 @@ _SUMS: Final = (
     " max(passed_over) AS max_passed_over"
 )
 _RANKED: Final = f"""
-SELECT *, sum(weight) OVER (PARTITION BY {_ASKED}, client_id ORDER BY of_served) AS upto,
-  sum(weight) OVER (PARTITION BY {_ASKED}, client_id) AS whole
+SELECT *, sum(weight) OVER (PARTITION BY {_TURN} ORDER BY of_served) AS upto,
+  sum(weight) OVER (PARTITION BY {_TURN}) AS whole
 FROM (SELECT *, CASE WHEN served_seq IS NOT NULL THEN 1 ELSE 0 END AS weight,
   CASE WHEN served_seq IS NOT NULL THEN passed_over END AS of_served FROM servings) AS weighed"""
 _ROTATION: Final = f"""
-SELECT {_ASKED}, client_id, {_SUMS},
+SELECT {_TURN}, {_SUMS},
   min(CASE WHEN upto * 100 >= 50 * whole THEN of_served END) AS p50_passed_over,
   {total("CASE WHEN served_seq IS NULL THEN passed_over END")} AS passed_over_unserved,
   max(waited_ms) AS max_waited_ms
-FROM ({_RANKED}) AS ranked GROUP BY {_ASKED}, client_id"""
+FROM ({_RANKED}) AS ranked GROUP BY {_TURN}"""
 _KEYS: Final = "side, client_id, topic, partition"
 _SERIES: Final = f"""
 SELECT t.side, t.client_id, t.topic, t.partition, place,

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from mockbroker.pipeline.analyze import table
 from mockbroker.pipeline.analyze.dialect import DUCKDB, SPARK
-from mockbroker.pipeline.analyze.facts import conditions
+from mockbroker.pipeline.analyze.facts import of_lines
 from mockbroker.pipeline.command import run
 from tests.mockbroker.pipeline.analyze.conftest import written
 from tests.support.journal_lines import Journal
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def test_each_engine_counts_the_same_facts() -> None:
-    assert list(conditions(SPARK)) == list(conditions(DUCKDB))
+    assert list(of_lines(SPARK)) == list(of_lines(DUCKDB))
 
 
 def test_no_rule_has_a_row_without_what_it_needs(
