@@ -32,6 +32,11 @@ ENGINES: Final = ("spark", "embedded")
 EXAMPLE = "mockbroker pipeline analyze journals/ --out report/ --compare journals-before/"
 _NO_FOLLOW: Final = "--follow: a Spark Connect server does not see this machine's files"
 SHORT_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions"
+"""For journals whose lines are read sooner than code is compiled."""
+LONG_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC -XX:+IgnoreUnrecognizedVMOptions"
+"""For those of millions of lines: the optimizing compiler takes longer than it spares."""
+LONG_BYTES: Final = 4 << 30
+"""Of larger ones Spark gets a JVM as it comes."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -96,10 +101,12 @@ def on_spark(arguments: argparse.Namespace) -> bool:
 
 
 def java(arguments: argparse.Namespace) -> str:
-    """Options of the JVM: for small journals no more compiling than they take to be read."""
+    """Options of the JVM: no more compiling than journals of this size repay."""
     files = [*journals.find(arguments.journals), *journals.find(arguments.compare, "--compare")]
     size = journals.size_bytes(files)
-    return SHORT_JVM if size is not None and size <= SMALL_BYTES else ""
+    if size is None or size > LONG_BYTES:
+        return ""
+    return SHORT_JVM if size <= SMALL_BYTES else LONG_JVM
 
 
 def run(spark: SparkSession | None, arguments: argparse.Namespace) -> Summary:

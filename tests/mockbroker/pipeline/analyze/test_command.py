@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.pipeline.analyze.command import LONG_BYTES, LONG_JVM, SHORT_JVM, java
+from mockbroker.pipeline.analyze.engine import SMALL_BYTES
 from mockbroker.pipeline.command import run
 from tests.support.journal_lines import Journal
 
@@ -46,3 +49,18 @@ def test_a_page_is_a_file_of_this_machine(
 ) -> None:
     good = str(Journal().write(tmp_path / "j"))
     assert "--page: name a file" in refused(capsys, good, "--out", "s3a://bucket/out")
+
+
+@pytest.mark.parametrize(
+    ("size", "options"),
+    [(0, SHORT_JVM), (SMALL_BYTES + 1, LONG_JVM), (LONG_BYTES + 1, ""), (None, "")],
+)
+def test_the_jvm_compiles_what_journals_of_a_size_repay(
+    size: int | None, options: str, tmp_path: Path
+) -> None:
+    file = Journal().write(tmp_path)
+    if size:
+        with file.open("r+b") as opened:
+            opened.truncate(size)
+    named = "s3a://bucket/j" if size is None else str(file)
+    assert java(argparse.Namespace(journals=[named], compare=[])) == options
