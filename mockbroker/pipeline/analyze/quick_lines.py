@@ -1,9 +1,10 @@
 """Journal lines read by PyArrow, in a third of the time that Spark's own JSON takes.
 
-Called by `spark_engine`, in the tasks of large journals and on the driver for small ones. A broker writes most lines in one way. These are read here, a piece of a file at a time, and written
-as Parquet. Whatever else a line may be is not judged: its text is returned, for the engine's
-`parse`. Nothing is read in another way here than there, so a piece in which PyArrow finds anything
-that it does not expect is given to the engine whole.
+Called by `spark_engine`, in the tasks of large journals and on the driver for small ones. A broker
+writes most lines in one way. These are read here, a piece of a file at a time, and written as
+Parquet. Whatever else a line may be is not judged: its text is returned, for the engine's `parse`.
+Nothing is read in another way here than there, so lines of a kind among which PyArrow finds
+anything that it does not expect are given to the engine, a chunk of them at a time.
 """
 
 from __future__ import annotations

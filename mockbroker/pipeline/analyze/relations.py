@@ -11,7 +11,7 @@ Defined by `job` on the engine, read by the tables' texts. Each is a view of the
 | `produced` | a batch of a produce request, by partition |
 | `failures` | an error of an answer, each once |
 | `commits` | a partition of an offset commit |
-| `readers` | an answered fetch of a session, or of a connection without one: the `n`th of `reader` |
+| `readers` | an answered fetch of a session, or a connection without one: `n`th of `reader` |
 | `reader_parts` | a partition that such a fetch lists |
 """
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.pipeline.analyze import quick_lines
@@ -99,6 +100,9 @@ class SparkEngine:
     def _reads_here(self, lines_path: str) -> bool:
         """Whether tasks see this machine's files, with this Python and its libraries."""
         if not self._own or "://" in lines_path:
+            return False
+        # PySpark asks for it where a task has Arrow.
+        if not self._small and find_spec("pandas") is None:
             return False
         context = self._spark.sparkContext
         chosen = context.getConf().get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")

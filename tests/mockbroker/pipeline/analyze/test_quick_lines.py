@@ -1,4 +1,4 @@
-"""Lines that PyArrow reads for Spark: those of a broker, each as it is; all others are not judged."""
+"""Lines that PyArrow reads for Spark: a broker's, each as it is; no other is judged."""
 
 from __future__ import annotations
 

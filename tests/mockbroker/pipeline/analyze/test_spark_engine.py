@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyarrow import parquet
 
-from mockbroker.pipeline.analyze import maker
+from mockbroker.pipeline.analyze import maker, spark_engine
 from mockbroker.pipeline.command import run
 from tests.mockbroker.pipeline.analyze.conftest import written
 from tests.mockbroker.pipeline.analyze.test_embedded import hostile
@@ -70,6 +70,37 @@ def test_spark_alone_makes_every_table(
     monkeypatch.setattr(maker, "has_embedded", lambda: False)
     assert run(["analyze", *words, "--out", str(there)], spark) == 0
     equal(there, here)
+
+
+def test_large_journals_are_read_in_tasks(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = journals(tmp_path)
+    there, here = tmp_path / "there", tmp_path / "here"
+    assert run(["analyze", *words, "--out", str(here), "--engine", "embedded"]) == 0
+    monkeypatch.setattr(spark_engine, "SMALL_BYTES", 0)
+    before = spark.sparkContext.pythonExec
+    assert run(["analyze", *words, "--out", str(there)], spark) == 0
+    assert spark.sparkContext.pythonExec == before
+    equal(there, here)
+    read_here = parquet.ParquetDataset(list((there / "lines").glob("quick-*.parquet"))).read()
+    kinds = set(read_here.column("kind").to_pylist())
+    assert kinds == {"request", "high_watermark", "session"}
+    assert not list((there / "lines").glob(".quick-*.parquet"))
+
+
+@pytest.mark.parametrize("lacking", ["pandas", "this Python"])
+def test_tasks_without_our_libraries_read_no_lines(
+    lacking: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_engine, "SMALL_BYTES", 0)
+    if lacking == "pandas":
+        monkeypatch.setattr(spark_engine, "find_spec", lambda _name: None)
+    else:
+        monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/another-python")
+    file, out = hostile(tmp_path / "j"), tmp_path / "out"
+    assert run(["analyze", str(file), "--out", str(out)], spark) == 0
+    assert not list((out / "lines").glob("quick-*"))
 
 
 def test_the_users_session_is_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
