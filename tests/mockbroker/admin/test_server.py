@@ -61,7 +61,7 @@ async def test_who_looked_and_went_costs_clients_nothing() -> None:
                 sys.setprofile(None)
     files = [Path(name).as_posix() for name in called]
     assert called[BlockingConnection.call.__code__.co_filename] == 0  # it is another thread's
-    assert any("/mockbroker/network/" in name for name in files)
+    assert any("/mockbroker/apis/" in name for name in files)
     of_http = (Path(admin.__path__[0]).as_posix(), "/starlette/", "/fastapi/", "/pydantic/")
     assert [name for name in files if any(part in name for part in of_http)] == []
 
