@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.pipeline.analyze.table import arrow_type
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -103,13 +105,7 @@ def _arrow_type(kind: str) -> pa.DataType:
         return pa.struct(arrow_fields(_inside(kind)))
     if head == "MAP":
         return pa.map_(pa.string(), pa.string())
-    return {
-        "STRING": pa.string(),
-        "INT": pa.int32(),
-        "BIGINT": pa.int64(),
-        "DOUBLE": pa.float64(),
-        "BOOLEAN": pa.bool_(),
-    }[kind]
+    return arrow_type(kind)
 
 
 def json_structure() -> dict[str, object]:

@@ -53,40 +53,38 @@ def equal(there: Path, here: Path) -> None:
     assert (there / "report.html").stat().st_size > 100_000
 
 
-def test_every_cell_is_equal_on_both_engines(spark: SparkSession, tmp_path: Path) -> None:
-    words = journals(tmp_path)
-    there, here = tmp_path / "there", tmp_path / "here"
+def equal_on_both(spark: SparkSession, folder: Path) -> Path:
+    """Where Spark's files are, whose every cell is the embedded engine's."""
+    words = journals(folder)
+    there, here = folder / "there", folder / "here"
     assert run(["analyze", *words, "--out", str(there)], spark) == 0
     assert run(["analyze", *words, "--out", str(here), "--engine", "embedded"]) == 0
     equal(there, here)
+    return there
+
+
+def test_every_cell_is_equal_on_both_engines(spark: SparkSession, tmp_path: Path) -> None:
+    equal_on_both(spark, tmp_path)
 
 
 def test_spark_alone_makes_every_table(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = journals(tmp_path)
-    there, here = tmp_path / "there", tmp_path / "here"
-    assert run(["analyze", *words, "--out", str(here), "--engine", "embedded"]) == 0
     monkeypatch.setattr(maker, "has_embedded", lambda: False)
-    assert run(["analyze", *words, "--out", str(there)], spark) == 0
-    equal(there, here)
+    equal_on_both(spark, tmp_path)
 
 
 def test_large_journals_are_read_in_tasks(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = journals(tmp_path)
-    there, here = tmp_path / "there", tmp_path / "here"
-    assert run(["analyze", *words, "--out", str(here), "--engine", "embedded"]) == 0
     monkeypatch.setattr(spark_engine, "SMALL_BYTES", 0)
     before = spark.sparkContext.pythonExec
-    assert run(["analyze", *words, "--out", str(there)], spark) == 0
+    lines = equal_on_both(spark, tmp_path) / "lines"
     assert spark.sparkContext.pythonExec == before
-    equal(there, here)
-    read_here = parquet.ParquetDataset(list((there / "lines").glob("quick-*.parquet"))).read()
+    read_here = parquet.ParquetDataset(list(lines.glob("quick-*.parquet"))).read()
     kinds = set(read_here.column("kind").to_pylist())
     assert kinds == {"request", "high_watermark", "session"}
-    assert not list((there / "lines").glob(".quick-*.parquet"))
+    assert not list(lines.glob(".quick-*.parquet"))
 
 
 @pytest.mark.parametrize("lacking", ["pandas", "this Python"])
