@@ -42,7 +42,7 @@ from simulation.scram_client import HASHES, ScramClient
 from tests.support.core import EPOCH_MS, CoreClient
 from tests.support.core_state import differences
 from tests.support.hostile import long_names, mutate
-from tests.support.intruder_world import BOB, HUSH, MECHANISMS, PASSWORDS, SESSION_MS, World
+from tests.support.intruder_world import BOB, VEILED, MECHANISMS, PASSWORDS, SESSION_MS, World
 from tests.support.logins import DELAY_MS, LISTENER, bearer, bearer_token
 from tests.support.requests import fetch, framed, produce
 
@@ -56,7 +56,7 @@ OPEN: Final = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTIC
 BARE_ANSWERS: Final = (b"r=", b"v=", b"{")
 """How an answer to a bare token begins, if it is not empty: no number of a request does."""
 MOST_CONNECTIONS: Final = 4
-NAMES: Final = (b"orders", b"hush-group".replace(b"hush", b"his"), b"alice")
+NAMES: Final = (b"orders", b"his-group", b"alice")
 WRONG: Final = (
     b"",
     b"\x01",
@@ -151,7 +151,7 @@ class Stranger(CoreClient):
 
     def take(self, data: bytes, *, closed: bool) -> None:
         """What the broker sends: whole frames, each checked."""
-        assert HUSH not in data, f"a secret leaves: {data!r}"
+        assert VEILED not in data, f"a secret leaves: {data!r}"
         self._rest += data
         while len(self._rest) >= 4:
             size = int.from_bytes(self._rest[:4], "big")

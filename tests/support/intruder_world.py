@@ -1,7 +1,7 @@
 """What an intruder is after: a broker whose listener wants a login, and what is kept there.
 
 `bob` may read one topic and nothing else; the rest is of `alice` and `admin`. Whatever is theirs
-and was never told to a stranger has HUSH in it. `kept` is all that must not change. Where nobody
+and was never told to a stranger has VEILED in it. `kept` is all that must not change. Where nobody
 is to log in at all, there is no authorizer: who gets past the login may do anything.
 """
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 PASSWORDS = {"alice": "alice-secret", "bob": "bob-secret", "admin": "admin-secret"}
 BOB = "User:bob"
-HUSH = b"hush"
+VEILED = b"veiled"
 SESSION_MS = 5000
 _USERS = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.items())
 _HOUR_MS = 3_600_000
@@ -74,7 +74,7 @@ CONFIG = {
     "connections.max.reauth.ms": str(SESSION_MS),
     "connection.failed.authentication.delay.ms": str(DELAY_MS),
     "sasl.server.max.receive.size": "4096",
-    "delegation.token.secret.key": "hush-key",
+    "delegation.token.secret.key": "veiled-key",
     "delegation.token.max.lifetime.ms": str(_WEEKS_MS),
     "delegation.token.expiry.time.ms": str(_WEEKS_MS),
     "offsets.retention.minutes": "1000000",
@@ -138,7 +138,7 @@ class World:
     @staticmethod
     def _furnish(admin: CoreClient) -> None:
         """What the administrator has made."""
-        topics = [CreatableTopic(name, 1, 1) for name in ("hush-topic", "bobs")]
+        topics = [CreatableTopic(name, 1, 1) for name in ("veiled-topic", "bobs")]
         made = admin.call(CreateTopicsRequest(topics, 1000), 7, CreateTopicsResponse)
         assert {one.error_code for one in made.topics} == {0}
         for code, kind in ((1, "sha256"), (2, "sha512")):
@@ -157,9 +157,9 @@ class World:
             AclCreation(kind, name, _LITERAL, "User:alice", "*", _ALL, _ALLOW)
             for kind, name in (
                 (_TOPIC, "orders"),
-                (_TOPIC, "hush-topic"),
-                (_GROUP, "hush-group"),
-                (_TRANSACTIONAL_ID, "hush-transactions"),
+                (_TOPIC, "veiled-topic"),
+                (_GROUP, "veiled-group"),
+                (_TRANSACTIONAL_ID, "veiled-transactions"),
             )
         ]
         bobs = AclCreation(_TOPIC, "bobs", _LITERAL, BOB, "*", _READ, _ALLOW)
@@ -169,22 +169,22 @@ class World:
     @staticmethod
     def _live(alice: CoreClient) -> None:
         """What a user has of her own: records, offsets, a transactional id."""
-        for name in ("orders", "hush-topic"):
-            records = build_batch([Record(0, EPOCH_MS, b"hush-key", b"hush-value")])
+        for name in ("orders", "veiled-topic"):
+            records = build_batch([Record(0, EPOCH_MS, b"veiled-key", b"veiled-value")])
             topic = ProduceRequestTopic(name, partition_data=[ProduceRequestPartition(0, records)])
             request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[topic])
             answer = alice.call(request, 9, ProduceResponse)
             assert answer.responses[0].partition_responses[0].error_code == 0
-        position = OffsetCommitRequestPartition(0, 1, -1, "hush-metadata")
+        position = OffsetCommitRequestPartition(0, 1, -1, "veiled-metadata")
         committed = OffsetCommitRequest(
-            "hush-group",
+            "veiled-group",
             topics=[OffsetCommitRequestTopic("orders", ZERO_UUID, [position])],
         )
         offsets = alice.call(committed, 8, OffsetCommitResponse)
         assert offsets.topics[0].partitions[0].error_code == 0
-        find = FindCoordinatorRequest("hush-transactions", 1)
+        find = FindCoordinatorRequest("veiled-transactions", 1)
         assert alice.call(find, 3, FindCoordinatorResponse).error_code == 0
-        begin = InitProducerIdRequest("hush-transactions", 60_000, -1, -1)
+        begin = InitProducerIdRequest("veiled-transactions", 60_000, -1, -1)
         assert alice.call(begin, 4, InitProducerIdResponse).error_code == 0
 
     def kept(self) -> dict[str, object]:
