@@ -40,7 +40,7 @@ class Job:
     """One word of the command line. `check` refuses what it can before Spark starts.
 
     `on_spark` says whether the job runs on Spark at all: else `run` gets no session. `java` are
-    options of a JVM that is started for it.
+    options of a JVM that is started for it, and `meanwhile` what may be done while that starts.
     """
 
     help: str
@@ -51,6 +51,7 @@ class Job:
     needs_broker: bool = True
     on_spark: Callable[[argparse.Namespace], bool] = lambda _: True
     java: Callable[[argparse.Namespace], str] = lambda _: ""
+    meanwhile: Callable[[], None] | None = None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -123,6 +124,7 @@ def _open(job: Job, arguments: argparse.Namespace) -> SparkSession:
             resolve=arguments.job == "jars",
             connector=job.needs_broker or arguments.job == "jars",
             java=job.java(arguments),
+            meanwhile=job.meanwhile,
         )
     )
 
@@ -396,6 +398,7 @@ JOBS: Final = {
         needs_broker=False,
         on_spark=analyze.on_spark,
         java=analyze.java,
+        meanwhile=analyze.imports,
     ),
     "topology": Job(
         topology.TOPOLOGY_HELP,

@@ -18,6 +18,7 @@ import warnings
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
@@ -25,16 +26,26 @@ from mockbroker.pipeline.connector import CONNECTOR, PACKAGES_CONF, WAYS, connec
 from mockbroker.pipeline.errors import PipelineError, explain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
 MIN_JAVA: Final = 17
 _LOG_CONFIG: Final = Path(__file__).with_name("log4j2.properties")
 _JAVA_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
+_RELEASE_VERSION: Final = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 _JAVA_SECONDS: Final = 30
 CONNECT_PORT: Final = 15002
 MAX_PORTS: Final = 65536
 _THREAD: Final = 'Exception in thread "main" '
 _REACH_SECONDS: Final = 10.0
+
+_FIRST_JARS: Final = (
+    "spark-catalyst_", "scala-library-", "spark-core_", "spark-sql", "scala-reflect-",
+    "log4j-core-", "jackson-databind-", "hadoop-client-api-", "parquet-", "arrow-vector-",
+    "spark-network-common_", "netty-common-", "hadoop-client-runtime-", "antlr4-runtime-",
+)  # fmt: skip
+"""Where most classes are: each is looked for in jar after jar, of which Spark has near 300."""
 
 LOCAL_CONF: Final = {
     "spark.ui.enabled": "false",
@@ -56,7 +67,8 @@ class SessionOptions:
 
     `remote` is a Spark Connect address (sc://HOST:PORT); `jars` a folder of connector jars; with
     `resolve` Spark gets them itself, whatever folders there are. A job without a broker needs no
-    `connector`; `java` are more options of the JVM that is started here.
+    `connector`; `java` are more options of the JVM that is started here, and `meanwhile` is done in
+    a thread while that starts.
     """
 
     app: str
@@ -67,6 +79,7 @@ class SessionOptions:
     resolve: bool = False
     connector: bool = True
     java: str = ""
+    meanwhile: Callable[[], None] | None = None
 
 
 def open_session(options: SessionOptions) -> SparkSession:
@@ -96,6 +109,22 @@ def check_java() -> None:
     needed = f"Spark needs a JRE of {MIN_JAVA} or newer (Debian: default-jre-headless)"
     if java is None:
         raise PipelineError(f"no java on the {where}: {needed}")
+    version = _written_version(java) or _told_version(java, where, needed)
+    if version < MIN_JAVA:
+        raise PipelineError(f"{java} ({where}) is Java {version}: {needed}")
+
+
+def _written_version(java: str) -> int | None:
+    """What stands in the file `release` of a JDK or JRE, sooner than one starts."""
+    try:
+        text = (Path(java).resolve().parents[1] / "release").read_text(errors="replace")
+    except OSError:
+        return None
+    found = _RELEASE_VERSION.search(text) if os.access(java, os.X_OK) else None
+    return int(found[1]) if found else None
+
+
+def _told_version(java: str, where: str, needed: str) -> int:
     try:
         done = subprocess.run(  # noqa: S603
             [java, "-version"], capture_output=True, text=True, timeout=_JAVA_SECONDS, check=False
@@ -105,8 +134,7 @@ def check_java() -> None:
     found = _JAVA_VERSION.search(done.stderr + done.stdout)
     if done.returncode or found is None:
         raise PipelineError(f"{java} ({where}) tells no version; {needed}")
-    if int(found[1]) < MIN_JAVA:
-        raise PipelineError(f"{java} ({where}) is Java {found[1]}: {needed}")
+    return int(found[1])
 
 
 def why_no_spark() -> str | None:
@@ -121,13 +149,15 @@ def why_no_spark() -> str | None:
 
 
 def conf_for(options: SessionOptions, *, submitted: bool) -> dict[str, str]:
-    """What the session is started with; empty values are left out."""
+    """What the session is started with."""
     conf = dict(LOCAL_CONF)
     if not submitted:
         conf["spark.master"] = options.master or "local[*]"
         conf["spark.driver.extraJavaOptions"] = (
             f"-Dlog4j2.configurationFile={_LOG_CONFIG} {options.java}".rstrip()
         )
+        if jars := first_jars():
+            conf["spark.driver.extraClassPath"] = jars
         # Who names the connector, as of another release of the same Spark, is believed.
         if options.connector and CONNECTOR not in options.conf.get(PACKAGES_CONF, ""):
             found = {PACKAGES_CONF: packages()} if options.resolve else connector_conf(options.jars)
@@ -146,6 +176,17 @@ def conf_for(options: SessionOptions, *, submitted: bool) -> dict[str, str]:
     return {**conf, **options.conf, **both}
 
 
+def first_jars() -> str:
+    """Those of Spark's own jars that classes are looked for in first, as a class path."""
+    home = os.environ.get("SPARK_HOME")
+    if not home:
+        found = find_spec("pyspark")
+        home = str(Path(found.origin).parent) if found and found.origin else ""
+    names = sorted(jar.name for jar in Path(home, "jars").glob("*.jar"))
+    first = [name for begin in _FIRST_JARS for name in names if name.startswith(begin)]
+    return os.pathsep.join(str(Path(home, "jars", name)) for name in first)
+
+
 def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
@@ -161,6 +202,8 @@ def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
     if conf.contains(PACKAGES_CONF):
         print(f"getting {conf.get(PACKAGES_CONF)}", file=sys.stderr, flush=True)
     log = tempfile.NamedTemporaryFile(prefix="mockbroker-spark-", suffix=".log")  # noqa: SIM115
+    if options.meanwhile is not None:
+        Thread(target=options.meanwhile, daemon=True).start()
     try:
         gateway = cast("Any", launch_gateway)(conf, {"stderr": log.file})
         context = SparkContext(conf=conf, gateway=gateway)

@@ -42,7 +42,7 @@ from simulation.scram_client import HASHES, ScramClient
 from tests.support.core import EPOCH_MS, CoreClient
 from tests.support.core_state import differences
 from tests.support.hostile import long_names, mutate
-from tests.support.intruder_world import BOB, VEILED, MECHANISMS, PASSWORDS, SESSION_MS, World
+from tests.support.intruder_world import BOB, MECHANISMS, PASSWORDS, SESSION_MS, VEILED, World
 from tests.support.logins import DELAY_MS, LISTENER, bearer, bearer_token
 from tests.support.requests import fetch, framed, produce
 

@@ -6,8 +6,9 @@ Called by `pipeline.command`; needs neither PySpark nor Plotly until the job run
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -31,9 +32,11 @@ HELP = "turn journals into tables and one page of plots"
 ENGINES: Final = ("spark", "embedded")
 EXAMPLE = "mockbroker pipeline analyze journals/ --out report/ --compare journals-before/"
 _NO_FOLLOW: Final = "--follow: a Spark Connect server does not see this machine's files"
-SHORT_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions"
+_TRUSTED: Final = "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+"""Spark's jars are as they were installed: to verify each class again is a sixth of a short run."""
+SHORT_JVM: Final = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {_TRUSTED}"
 """For journals whose lines are read sooner than code is compiled."""
-LONG_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC -XX:+IgnoreUnrecognizedVMOptions"
+LONG_JVM: Final = f"-XX:TieredStopAtLevel=1 -XX:+UseParallelGC {_TRUSTED}"
 """For those of millions of lines: the optimizing compiler takes longer than it spares."""
 LONG_BYTES: Final = 4 << 30
 """Of larger ones Spark gets a JVM as it comes."""
@@ -107,6 +110,13 @@ def java(arguments: argparse.Namespace) -> str:
     if size is None or size > LONG_BYTES:
         return ""
     return SHORT_JVM if size <= SMALL_BYTES else LONG_JVM
+
+
+def imports() -> None:
+    """Have what takes long to import while Spark starts: not PySpark, which another thread does."""
+    for name in ("mockbroker.pipeline.analyze.job", "pyarrow.json", "pandas", "duckdb"):
+        with suppress(ImportError):
+            import_module(name)
 
 
 def run(spark: SparkSession | None, arguments: argparse.Namespace) -> Summary:

@@ -78,14 +78,13 @@ def pieces(sources: Sequence[Source]) -> list[Piece]:
     return found
 
 
-def read_all(pieces: Sequence[Piece], folder: str) -> list[tuple[str, str, str]]:
-    """Read all of them here: side, journal and text of the lines that are the engine's to parse."""
-    return [
-        (piece.side, Path(piece.file).name, text)
-        for number, piece in enumerate(pieces)
-        for texts in _read(piece, _path(folder, number))
-        for text in texts
-    ]
+def read_all(pieces: Sequence[Piece], folder: str) -> pa.Table:
+    """Read all of them here: the lines that are the engine's to parse, by `OTHERS_DDL`."""
+    import pyarrow as pa
+
+    numbers = range(len(pieces))
+    batches = [batch for number in numbers for batch in read_piece(pieces, number, folder)]
+    return pa.Table.from_batches(batches, pa.schema(arrow_fields(OTHERS_DDL)))
 
 
 def read_piece(pieces: Sequence[Piece], number: int, folder: str) -> Iterator[pa.RecordBatch]:

@@ -90,7 +90,7 @@ class SparkEngine:
         elif self._small:
             # To start a worker takes longer than to read them.
             others = quick_lines.read_all(pieces, lines_path)
-            lines = parse(self._spark.createDataFrame(others, quick_lines.OTHERS_DDL).coalesce(1))
+            lines = parse(self._frame(others).coalesce(1))
             put_locally(arrow_rows(lines), lines_path)
         else:
             lines = parse(self._read_in_tasks(pieces, lines_path))
@@ -145,11 +145,18 @@ class SparkEngine:
         self._view(name, self._frame(rows))
 
     def _frame(self, rows: pa.Table) -> DataFrame:
+        from pyspark.sql import DataFrame
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        schema: Any = from_arrow_schema(rows.schema)
-        columns = rows.to_pydict()
-        return self._spark.createDataFrame(list(zip(*columns.values(), strict=True)), schema)
+        session: Any = self._spark
+        if hasattr(DataFrame, "toArrow"):
+            made: DataFrame = session.createDataFrame(rows)
+            return made
+        # PySpark 3.5 takes no Arrow: they go through a worker, which has to start.
+        columns = rows.to_pydict().values()
+        return self._spark.createDataFrame(
+            list(zip(*columns, strict=True)), from_arrow_schema(rows.schema)
+        )
 
     def query(self, sql: str) -> pa.Table:
         """All rows over Arrow."""

@@ -55,6 +55,30 @@ def test_another_java_is_refused_by_name(
 
 
 @pytest.mark.parametrize(
+    ("release", "told"),
+    [
+        ('IMPLEMENTOR="D"\nJAVA_VERSION="21.0.1"\n', None),
+        ('JAVA_VERSION="1.8.0_292"\n', "is Java 8: Spark needs a JRE of 17"),
+        ("nothing of the kind", "is Java 11"),
+    ],
+)
+def test_a_jdks_own_file_tells_its_version_without_a_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: str, told: str | None
+) -> None:
+    fake_java(tmp_path, "echo 'openjdk version \"11.0.2\"' >&2")
+    (tmp_path / "release").write_text(release)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "java").symlink_to(tmp_path / "bin" / "java")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'links'}:/usr/bin:/bin")
+    if told is None:
+        check_java()
+        return
+    with pytest.raises(PipelineError, match=told):
+        check_java()
+
+
+@pytest.mark.parametrize(
     ("pyspark", "version", "why"),
     [(None, "17", "PySpark is not installed"), ("it", "11.0.2", "is Java 11"), ("it", "17", None)],
 )
@@ -144,3 +168,23 @@ def test_one_master_of_several_is_enough() -> None:
             reach_master(master)
         second.listen()
         reach_master(master)
+
+
+def test_jars_with_most_classes_stand_first_unless_the_user_has_a_class_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "jars").mkdir()
+    for name in ("avro-1.jar", "scala-library-2.jar", "spark-catalyst_2.13-4.jar"):
+        (tmp_path / "jars" / name).touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    first = ":".join(
+        str(tmp_path / "jars" / name)
+        for name in ("spark-catalyst_2.13-4.jar", "scala-library-2.jar")
+    )
+    options = SessionOptions("t", connector=False)
+    assert conf_for(options, submitted=False)["spark.driver.extraClassPath"] == first
+    mine = SessionOptions("t", connector=False, conf={"spark.driver.extraClassPath": "mine.jar"})
+    assert conf_for(mine, submitted=False)["spark.driver.extraClassPath"] == "mine.jar"
+    assert "spark.driver.extraClassPath" not in conf_for(options, submitted=True)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "elsewhere"))
+    assert "spark.driver.extraClassPath" not in conf_for(options, submitted=False)

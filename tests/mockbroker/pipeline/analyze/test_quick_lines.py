@@ -40,22 +40,23 @@ ODD = (
 """Each is no line, or is read by the engine alone."""
 
 
-def read(folder: Path, *texts: bytes, cut: int | None = None) -> tuple[list[dict[str, Any]], Any]:
+def read(folder: Path, *lines: bytes, cut: int | None = None) -> tuple[list[dict[str, Any]], Any]:
     """The lines that were read, without what they lack, and the texts of those that were not."""
     file = folder / "journal-r-000000.jsonl"
     folder.mkdir(exist_ok=True)
-    file.write_bytes(b"".join(texts))
+    file.write_bytes(b"".join(lines))
     found = pieces([Source("base", [str(file)])])
     if cut is not None:
         size = file.stat().st_size
         found = [Piece("base", str(file), 0, cut), Piece("base", str(file), cut, size)]
-    others = read_all(found, str(folder / "lines"))
-    assert {(side, name) for side, name, _ in others} <= {("base", file.name)}
+    others = read_all(found, str(folder / "lines")).to_pylist()
+    assert {(line["side"], line["journal"]) for line in others} <= {("base", file.name)}
+    texts = [line["value"] for line in others]
     if not (folder / "lines").exists():
-        return [], [text for _, _, text in others]
+        return [], texts
     rows = parquet.read_table(folder / "lines").to_pylist()
     kept = [{key: value for key, value in row.items() if value is not None} for row in rows]
-    return sorted(kept, key=lambda row: row["seq"]), [text for _, _, text in others]
+    return sorted(kept, key=lambda row: row["seq"]), texts
 
 
 def of_a_broker() -> Journal:
