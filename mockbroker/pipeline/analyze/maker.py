@@ -7,7 +7,7 @@ here is read back. What can have a row for each line stays on the engine when jo
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -48,14 +48,21 @@ class Maker:
         self.counts: dict[str, int] = {}
 
     def make_all(self, tables: Sequence[Table]) -> None:
-        """All of these, in an order in which each has what it reads."""
-        of_lines = [table for table in tables if not table.of]
+        """All of these, each when what it reads is there; of several the longest text first.
+
+        That takes longest: begun last, it would end alone.
+        """
+        left = sorted(tables, key=lambda table: -len(table.text(self.facts)))
+        made = set(self.rows)
+        running: dict[Future[None], str] = {}
         with ThreadPoolExecutor(max_workers=self._engine.at_a_time) as pool:
-            for done in [pool.submit(self.make, table) for table in of_lines]:
-                done.result()
-        for table in tables:
-            if table.of:
-                self.make(table)
+            while left or running:
+                for table in [table for table in left if made.issuperset(table.of)]:
+                    left.remove(table)
+                    running[pool.submit(self.make, table)] = table.name
+                for done in wait(running, return_when=FIRST_COMPLETED).done:
+                    made.add(running.pop(done))
+                    done.result()
 
     def make(self, table: Table) -> None:
         """One table, written if it is kept."""

@@ -112,6 +112,7 @@ def _read(piece: Piece, path: Path) -> Iterator[list[str]]:
 
     They come some at a time; blank ones are left out.
     """
+    import pyarrow as pa
     from pyarrow import parquet
 
     # Spark takes no look at hidden files; a task that runs again writes the same one.
@@ -120,14 +121,17 @@ def _read(piece: Piece, path: Path) -> Iterator[list[str]]:
     try:
         for lines in _chunks(piece):
             others = lines
+            tables = []
             for kind in _KINDS:
                 table, others = _read_kind(kind, others, piece)
-                if table is None:
-                    continue
+                if table is not None:
+                    tables.append(table)
+            if tables:
                 if writer is None:
                     written.parent.mkdir(parents=True, exist_ok=True)
-                    writer = parquet.ParquetWriter(written, table.schema)
-                writer.write_table(table)
+                    writer = parquet.ParquetWriter(written, _whole_schema())
+                # One row group: who reads some columns looks at all that is said of each.
+                writer.write_table(pa.concat_tables(tables))
             yield [line.decode("utf-8", "replace") for line in others if line.strip(b" ")]
     finally:
         if writer is not None:

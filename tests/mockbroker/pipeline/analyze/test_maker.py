@@ -11,6 +11,7 @@ from mockbroker.pipeline.analyze import maker as maker_module
 from mockbroker.pipeline.analyze.embedded import EmbeddedEngine
 from mockbroker.pipeline.analyze.maker import Maker
 from mockbroker.pipeline.analyze.table import Options, Part, Table
+from mockbroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +45,30 @@ def test_a_large_table_is_the_engines_to_write(
     assert maker.rows["sums"].to_pylist() == [{"total": 45}]
     assert parquet.read_table(tmp_path / "tables" / "numbers").num_rows == 10
     assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["numbers", "sums"]
+
+
+def test_the_longest_text_is_first_and_what_reads_others_when_they_are_there(
+    engine: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    make = Maker.make
+
+    def note(self: Maker, table: Table) -> None:
+        make(self, table)
+        made.append(table.name)
+
+    monkeypatch.setattr(Maker, "make", note)
+    maker = Maker(engine, str(tmp_path), Options(), large=False)
+    maker.facts["some"] = 1
+    maker.make_all([SUM, STEP, NUMBERS])
+    assert made == ["numbers", "step", "sums"]
+    assert maker.rows["sums"].to_pylist() == [{"total": 45}]
+
+
+def test_what_fails_ends_it(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    maker = Maker(engine, str(tmp_path), Options(), large=False)
+    with pytest.raises(PipelineError, match="nowhere"):
+        maker.make_all([SUM, Table("numbers", "n BIGINT", "SELECT n FROM nowhere"), STEP])
 
 
 def test_of_what_journals_do_not_have_nothing_is_asked(
