@@ -320,9 +320,13 @@ class Cluster:
         """Skip rounds among brokers in which nothing can change, in a time without clients.
 
         To be called between steps; what is due afterwards, by `until_ms`, is for `tick` still.
+        Rounds of brokers outside are their own: with such nothing is skipped.
         """
-        if self.peers is not None and self.peers.quorum is None:
-            self.peers.idle_rounds.skip(until_ms)
+        peers = self.peers
+        if peers is not None and (
+            peers.quorum is None or not peers.quorum.remote_brokers.registered
+        ):
+            peers.idle_rounds.skip(until_ms)
 
     @property
     def rounds_skipped(self) -> int:

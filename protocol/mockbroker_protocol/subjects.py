@@ -6,15 +6,13 @@ looks at messages from outside (journal, fault rules), never on the way of an or
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker_protocol.schema import ZERO_UUID, is_declared, schema_of
+from mockbroker_protocol.schema_fields import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from mockbroker_protocol.schema import Schema
 
     SelectsTopic = Callable[[str | None, bytes | None], bool | None]
     """Whether a topic of this name, or of this id, is meant; None: nobody knows."""
@@ -23,7 +21,7 @@ _TOPIC_FIELDS: Final = frozenset(
     {"topic", "topic_id", "topic_name", "topic_authorized_operations", "topic_config_error_code"}
 )
 _NOT_NAMED_TOPIC: Final = frozenset({"responses", "resources"})
-_TOPIC_NAMES: Final = ("topic", "name", "topic_name")
+_TOPIC_NAMES: Final = ("resource_name", "topic", "name", "topic_name")
 _INDEXES: Final = ("partition_index", "partition", "index")
 GROUP_FIELDS: Final = frozenset({"group_id", "group_ids", "groups_names", "groups"})
 TRANSACTION_FIELDS: Final = frozenset(
@@ -32,8 +30,13 @@ TRANSACTION_FIELDS: Final = frozenset(
 COORDINATOR_KEYS: Final = frozenset({"key", "coordinator_keys"})
 """Of FindCoordinator: groups or transactional ids, by its `key_type`."""
 _TOPIC_RESOURCE: Final = 2
-_PLAIN: Final = frozenset((int, str, bool, float, bytes, bytearray, memoryview, type(None)))
-"""Types of values that hold no structs."""
+
+# What a field of a message is to its subjects.
+_NOTHING: Final = 0
+_GROUPS: Final = 1
+_TRANSACTIONS: Final = 2
+_KEYS: Final = 3
+_TOPICS: Final = 4
 
 
 class TopicRef(NamedTuple):
@@ -55,6 +58,38 @@ class Subjects(NamedTuple):
     transactional_ids: list[str]
 
 
+class _Shape:
+    """Which fields of a class tell something, by their names and types."""
+
+    __slots__ = ("errors", "naming", "nesting", "partitions", "telling")
+
+    def __init__(self, cls: type) -> None:
+        names = schema_of(cls).field_names
+        self.nesting = [field.name for field in fields_of(cls) if field.type.struct is not None]
+        """Those that hold a struct, or several."""
+        self.telling = [
+            (name, meaning, name in self.nesting)
+            for name in names
+            if (meaning := _meaning(name)) != _NOTHING or name in self.nesting
+        ]
+        """What tells of subjects: name, meaning, and whether structs are in it."""
+        self.errors = [name for name in names if name.endswith("error_code")]
+        self.naming = [name for name in _TOPIC_NAMES if name in names]
+        """Where the struct of a topic may have its name."""
+        self.partitions = [name for name in names if "partition" in name]
+        """Which of it may list partitions."""
+
+
+_shapes: Final[dict[type, _Shape]] = {}
+
+
+def _shape_of(cls: type) -> _Shape:
+    shape = _shapes.get(cls)
+    if shape is None:
+        shape = _shapes[cls] = _Shape(cls)
+    return shape
+
+
 def subjects_of(message: object) -> Subjects:
     """Everything that a request (or an answer) names."""
     found = Subjects([], [], [])
@@ -63,23 +98,33 @@ def subjects_of(message: object) -> Subjects:
 
 
 def _collect(message: object, found: Subjects) -> None:
-    key_type = getattr(message, "key_type", 0)
-    for name in schema_of(type(message)).field_names:
+    for name, meaning, nests in _shape_of(type(message)).telling:
         value: object = getattr(message, name)
-        if name in GROUP_FIELDS:
+        if meaning == _TOPICS:
+            found.topics.extend(_topics(value))
+            continue
+        if meaning == _GROUPS:
             found.groups.extend(_texts(value))
-        elif name in TRANSACTION_FIELDS:
+        elif meaning == _TRANSACTIONS:
             found.transactional_ids.extend(_texts(value))
-        elif name in COORDINATOR_KEYS:
+        elif meaning == _KEYS:
+            key_type = getattr(message, "key_type", 0)
             keys = found.groups if key_type == 0 else found.transactional_ids
             if key_type in {0, 1}:
                 keys.extend(_texts(value))
-        elif is_topic_list(name):
-            found.topics.extend(_topics(value))
-            continue
-        if type(value) not in _PLAIN:
+        if nests:
             for child in _structs(value):
                 _collect(child, found)
+
+
+def _meaning(name: str) -> int:
+    if name in GROUP_FIELDS:
+        return _GROUPS
+    if name in TRANSACTION_FIELDS:
+        return _TRANSACTIONS
+    if name in COORDINATOR_KEYS:
+        return _KEYS
+    return _TOPICS if is_topic_list(name) else _NOTHING
 
 
 def is_topic_list(name: str) -> bool:
@@ -94,9 +139,8 @@ def _texts(value: object) -> list[str]:
 
 
 def _structs(value: object) -> Iterator[object]:
-    values = value if isinstance(value, list) else (value,)
-    for child in values:
-        if is_declared(type(child)):
+    for child in value if isinstance(value, list) else (value,):
+        if child is not None:
             yield child
 
 
@@ -120,12 +164,12 @@ def topic_ref(topic: object) -> TopicRef:
 
 def _named(topic: object) -> tuple[str | None, bytes | None]:
     """Its name and its id."""
-    name: object = getattr(topic, "resource_name", None)
-    for field in _TOPIC_NAMES:
-        name = name or getattr(topic, field, None)
+    name: object = None
+    for field in _shape_of(type(topic)).naming:
+        name = name or getattr(topic, field)
     topic_id: object = getattr(topic, "topic_id", ZERO_UUID)
     return (
-        name if isinstance(name, str) else None,
+        name if isinstance(name, str) and name else None,
         topic_id if isinstance(topic_id, bytes) and topic_id != ZERO_UUID else None,
     )
 
@@ -135,15 +179,13 @@ def concerns(message: object, selects: SelectsTopic, partition: int | None) -> b
 
     It costs less than `subjects_of`: partitions are looked at where one is meant.
     """
-    for name in schema_of(type(message)).field_names:
+    for name, meaning, nests in _shape_of(type(message)).telling:
         value: object = getattr(message, name)
-        if type(value) in _PLAIN:
-            continue
-        if is_topic_list(name):
+        if meaning == _TOPICS:
             topics = value if isinstance(value, list) else ()
             if any(_is_meant(topic, selects, partition) for topic in topics):
                 return True
-        elif any(concerns(child, selects, partition) for child in _structs(value)):
+        elif nests and any(concerns(child, selects, partition) for child in _structs(value)):
             return True
     return False
 
@@ -166,8 +208,8 @@ def _is_meant(topic: object, selects: SelectsTopic, partition: int | None) -> bo
 
 def partition_list(topic: object) -> str | None:
     """The field of a topic's struct that lists its partitions, by index or as structs."""
-    for field in schema_of(type(topic)).field_names:
-        if "partition" in field and isinstance(getattr(topic, field), list):
+    for field in _shape_of(type(topic)).partitions:
+        if isinstance(getattr(topic, field), list):
             return field
     return None
 
@@ -199,21 +241,11 @@ def errors_in(message: object) -> Iterator[int]:
 
 
 def _add_errors(message: object, found: list[int]) -> None:
-    codes, others = _error_fields(schema_of(type(message)))
-    for name in codes:
+    shape = _shape_of(type(message))
+    for name in shape.errors:
         code: object = getattr(message, name)
         if isinstance(code, int):
             found.append(code)
-    for name in others:
-        value: object = getattr(message, name)
-        if type(value) not in _PLAIN:
-            for child in _structs(value):
-                _add_errors(child, found)
-
-
-@cache
-def _error_fields(schema: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The fields of a class that are error codes, and the others."""
-    names = schema.field_names
-    codes = tuple(name for name in names if name.endswith("error_code"))
-    return codes, tuple(name for name in names if name not in codes)
+    for name in shape.nesting:
+        for child in _structs(getattr(message, name)):
+            _add_errors(child, found)

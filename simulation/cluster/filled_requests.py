@@ -6,6 +6,7 @@ says what an answer tells of the things that were asked for.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker_protocol.api_keys import ApiKey
@@ -67,10 +68,17 @@ def filled(api_key: int, version: int, subject: Subject) -> object:
 
 def _struct(cls: type, api_key: int, version: int, subject: Subject) -> object:
     made: object = blank(cls)
-    for field in fields_of(cls):
-        if field.present(version) and not field.is_tagged(version):
-            setattr(made, field.name, _value(field, field.type, api_key, version, subject))
+    for field in _inline_fields(cls, version):
+        setattr(made, field.name, _value(field, field.type, api_key, version, subject))
     return made
+
+
+@cache
+def _inline_fields(cls: type, version: int) -> list[Field]:
+    """What a version carries in any case."""
+    return [
+        field for field in fields_of(cls) if field.present(version) and not field.is_tagged(version)
+    ]
 
 
 def _value(

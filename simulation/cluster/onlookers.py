@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from simulation.cluster.crews import CrewSetting
 
 EVERY_MS: Final = 60.0
-LATEST: Final = 30
+LATEST: Final = 10
 """Of the requests so far, so many are looked at."""
-EXPLAINED: Final = 300
+EXPLAINED: Final = 100
 """So many are held against each rule that has not fired."""
 LINES: Final = 10
 SETTLED_MS: Final = 1_000.0

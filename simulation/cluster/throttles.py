@@ -69,6 +69,7 @@ class ThrottleCrew(Crew):
         )
         self.world.run_for(HEARD_MS)
         told = [self._fetch(broker, topic, index, log, "User:throttled") for _ in range(3)]
+        self.world.skips = True
         self.world.run_for(OVER_MS)
         told.append(self._fetch(broker, topic, index, log, "User:throttled"))
         if None in told:

@@ -342,3 +342,16 @@ def produce(topic: str) -> ProduceRequest:
     part = ProduceRequestPartition(index=0, records=batch)
     data = ProduceRequestTopic(name=topic, partition_data=[part])
     return ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=[data])
+
+
+def test_only_a_broker_outside_has_each_round_played(core: QuorumCore) -> None:
+    def skipped() -> int:
+        before = core.cluster.rounds_skipped
+        core.cluster.skip_idle(core.now_ms + 60_000.0)
+        return core.cluster.rounds_skipped - before
+
+    core.advance(10_000)
+    assert skipped() > 0
+    register(core)
+    core.advance(10_000)
+    assert skipped() == 0
