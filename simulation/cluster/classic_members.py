@@ -84,6 +84,8 @@ class ClassicMember(GroupMember):
         self.member_id = ""
         self.generation = NO_GENERATION
         self.protocol = self.protocols[0]
+        self._offered = self.protocols
+        """Those that it last joined with: it may have given up one since."""
         self._members: list[JoinGroupResponseMember] | None = None
         """Whom to assign to, as the leader; None: it follows."""
         self._joined = self._synced = False
@@ -149,6 +151,7 @@ class ClassicMember(GroupMember):
             protocol_type=CONSUMER,
             protocols=[JoinGroupRequestProtocol(name, subscription) for name in self.protocols],
         )
+        self._offered = self.protocols
         self.note(f"joins at {node} as {self.member_id[-6:]}")
         self.ask(node, request, self.version, JoinGroupResponse, self._join_answered)
 
@@ -164,8 +167,8 @@ class ClassicMember(GroupMember):
         named = self.member_id or self.instance_id or self.version < JOIN_GROUP_KNOWN_MEMBER_ID
         if not named:
             self.world.violate(f"{self.name}: v{self.version} is let in without an id (KIP-394)")
-        if answer.protocol_name and answer.protocol_name not in self.protocols:
-            self.world.violate(f"{self.name}: {answer.protocol_name} is none of {self.protocols}")
+        if answer.protocol_name and answer.protocol_name not in self._offered:
+            self.world.violate(f"{self.name}: {answer.protocol_name} is none of {self._offered}")
         self.member_id, self.generation = answer.member_id, answer.generation_id
         self.protocol = answer.protocol_name or self.protocols[0]
         leads = answer.leader == self.member_id and not answer.skip_assignment

@@ -67,3 +67,15 @@ def test_who_knows_another_protocol_agrees_with_the_others_and_dawdles() -> None
     group.world.run_for(1_500)
     group.settle()
     assert {one.protocol for one in members} == {EAGER}
+
+
+def test_who_gives_up_a_protocol_while_it_joins_may_be_told_that_one() -> None:
+    group = SimulatedGroup("eager", 1, dawdlers=True)
+    member = group.member(0)
+    assert isinstance(member, ClassicMember)
+    member.protocols = [OWN, EAGER]
+    assert group.world.run_until(lambda: member._offered is member.protocols, 1_000)
+    member.calm_down()
+    group.settle()
+    assert member.protocol == EAGER
+    assert not group.world.violations
