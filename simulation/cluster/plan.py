@@ -219,7 +219,7 @@ class ClusterPlan:
         self.min_isr = rng.choice((1, 2, 2, 3))
         self.unclean = rng.random() < 0.2
         """Whether the topics let the controller elect who may have lost records."""
-        self.active_ms = rng.choice((500.0, 1_000.0, 2_000.0, 4_000.0))
+        self.active_ms = rng.choice((500.0, 500.0, 1_000.0, 2_000.0))
         self.every_ms = rng.choice((40.0, 120.0, 300.0))
         """The operator acts about so often."""
         self.producers = rng.randint(1, 3)
