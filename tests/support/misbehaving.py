@@ -243,6 +243,8 @@ def polls_late(broker: MockBroker) -> None:
         heartbeat_interval_ms=50,
         max_poll_interval_ms=300_000,
     )
+    # Its assignor deals out no partition of a topic that it does not know yet.
+    assert reader.partitions_for_topic("moves")
     given: list[object] = []
 
     def polls() -> None:
