@@ -204,8 +204,8 @@ class FetcherAudits:
         for topic in request.forgotten_topics_data:
             for index in topic.partitions:
                 has.pop((topic.topic_id, index), None)
-        if {*has} | named != due:
-            extra, missing = len({*has} - due), len(due - {*has} - named)
+        if has.keys() | named != due:
+            extra, missing = len(has.keys() - due), len(due - has.keys() - named)
             self._wrong(node, leader, f"its session has {extra} too many, and lacks {missing}")
         for key in (due - named).intersection(has):
             partition, known = fetcher._by_key[key].partition, has[key]  # noqa: SLF001

@@ -171,6 +171,7 @@ class ClusterRun:
         setting = CrewSetting(self.world, self.truth, plan, self.operator, self.stream)
         self.crews = [crew(setting) for crew in CREWS]
         self._cut_rng = self.stream("cuts")
+        self._group_crews = [crew for crew in self.crews if isinstance(crew, GroupCrew)]
         self._last_busy: Crew | None = None
         self._unwell_version = -1
         self._was_well = False
@@ -276,7 +277,7 @@ class ClusterRun:
 
         Groups are asked each time, as those that are stable are stopped then.
         """
-        if any(crew.is_busy() for crew in self.crews if isinstance(crew, GroupCrew)):
+        if any(crew.is_busy() for crew in self._group_crews):
             return True
         last = self._last_busy
         if last is None or not last.is_busy():

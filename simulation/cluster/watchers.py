@@ -193,15 +193,20 @@ def _wrong_in_request(event: RequestServed, line: Line) -> str | None:
     return None if produce["records"] == count else f"{produce['records']} records, not {count}"
 
 
-def errors_of(message: object) -> Iterator[int]:
+def errors_of(message: object) -> list[int]:
     """Every error in an answer, at all levels."""
+    found: list[int] = []
     if is_declared(type(message)):
         for name in schema_of(type(message)).field_names:
             value = getattr(message, name)
             if name.endswith("error_code"):
-                yield value
-            for child in value if isinstance(value, list) else (value,):
-                yield from errors_of(child)
+                found.append(value)
+            elif isinstance(value, list):
+                for child in value:
+                    found += errors_of(child)
+            elif not isinstance(value, int | str | bytes):
+                found += errors_of(value)
+    return found
 
 
 def record_data_of(request: object) -> Iterator[bytes]:
