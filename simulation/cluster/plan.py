@@ -197,6 +197,8 @@ CLUSTER_TIMES = {
     "producer.purgatory.purge.interval.requests": "5",
 }
 """Short ones, so that much happens in little time."""
+LIVES_MS = (500.0, 500.0, 1_000.0, 2_000.0)
+"""How long clients and operators work before all is healed."""
 DELAYS_MS = (1.0, 20.0, 150.0, 600.0)
 """What a slow link may take for a message."""
 MAX_SKEW_MS = 100_000
@@ -219,7 +221,9 @@ class ClusterPlan:
         self.min_isr = rng.choice((1, 2, 2, 3))
         self.unclean = rng.random() < 0.2
         """Whether the topics let the controller elect who may have lost records."""
-        self.active_ms = rng.choice((500.0, 500.0, 1_000.0, 2_000.0))
+        self.length = rng.choice(range(len(LIVES_MS)))
+        """Which of `LIVES_MS`."""
+        self.active_ms = LIVES_MS[self.length]
         self.every_ms = rng.choice((40.0, 120.0, 300.0))
         """The operator acts about so often."""
         self.producers = rng.randint(1, 3)

@@ -96,6 +96,8 @@ WITH_DAWDLERS = frozenset((596,))
 """Those that failed when they drew dawdlers too."""
 LATEST_KINDS = ["dawdlers"]
 """What all others go without: they failed before seeds drew these."""
+FORMER_LIVES_MS = (500.0, 1_000.0, 2_000.0, 4_000.0)
+"""How long each of them lived."""
 LATER_KINDS = ["limits", "turns", "acls", "carriers", "quorum", "views"]
 """What those go without too that are in neither set."""
 
@@ -112,5 +114,6 @@ def test_what_failed_once_holds(seed: int) -> None:
     plan = plan_of(seed)
     if seed not in WITH_DAWDLERS:
         plan.change({"off": LATEST_KINDS if seed in WITH_LIMITS else LATER_KINDS + LATEST_KINDS})
+    plan.active_ms = FORMER_LIVES_MS[plan.length]
     report = carry_out(ClusterRun(seed, plan))
     assert not report.failed, report.explain()
