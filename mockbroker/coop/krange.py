@@ -4,8 +4,9 @@ A member asks for it, and says in HEARTBEAT_CAPS that it can read ranges of keys
 opt-in, and stands in its record as the assignor it prefers. To whoever does not say so there is no
 such assignor. Members that ask for none keep whole partitions.
 
-Which range is whose follows from the target alone: a partition's owners by id, and an even cut. So
-it is as durable as the target, and needs no record of its own.
+Which range is whose follows from the target alone: a partition's owners by id (a static member's is
+its instance's), and an even cut; who is gone keeps its place until the next target. So it is as
+durable as the target, and needs no record of its own.
 """
 
 from __future__ import annotations
@@ -30,10 +31,13 @@ def is_sharing(group: ConsumerGroup) -> bool:
 
 def target_ranges(group: ConsumerGroup, member_id: str, topic_id: bytes, index: int) -> Ranges:
     """What the target gives a member of a partition that is in its target; no range is all."""
+    places = {group.target_place(owner): parts for owner, parts in group.target.items()}
     owners = sorted(
-        owner for owner, partitions in group.target.items() if index in partitions.get(topic_id, ())
+        place
+        for place, parts in {**group.departed, **places}.items()
+        if index in parts.get(topic_id, ())
     )
-    return cut(len(owners))[owners.index(member_id)]
+    return cut(len(owners))[owners.index(group.target_place(member_id))]
 
 
 def ranges_of(group: ConsumerGroup, member_id: str, topic_id: bytes, index: int) -> Ranges | None:

@@ -86,18 +86,21 @@ KEPT: dict[int, str] = {
     1206: "who coordinates a group may move, and move back, before it is told",
     1414: "a marker waits for the ranges' broker, whatever else would be refused",
     596: "a coordinator that has loaded a group lets nobody in without the protocol in force",
+    243: "who is left has no more than the last target gave it, until there is another",
     172242: "the time-out of a produce begins when its transaction was verified",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""
 WITH_LIMITS = frozenset((417, 525, 557, 592, 1130, 1206, 1414, 32107, 50127, 62150, 172242))
 """Those of them that failed when seeds drew limits and turns already."""
-WITH_DAWDLERS = frozenset((596,))
+WITH_DAWDLERS = frozenset((596, 243))
 """Those that failed when they drew dawdlers too."""
+OF_SHORT_LIVES = frozenset((243,))
+"""Those that failed when runs lived as long as now."""
 LATEST_KINDS = ["dawdlers"]
 """What all others go without: they failed before seeds drew these."""
 FORMER_LIVES_MS = (500.0, 1_000.0, 2_000.0, 4_000.0)
-"""How long each of them lived."""
+"""How long all others lived."""
 LATER_KINDS = ["limits", "turns", "acls", "carriers", "quorum", "views"]
 """What those go without too that are in neither set."""
 
@@ -114,6 +117,7 @@ def test_what_failed_once_holds(seed: int) -> None:
     plan = plan_of(seed)
     if seed not in WITH_DAWDLERS:
         plan.change({"off": LATEST_KINDS if seed in WITH_LIMITS else LATER_KINDS + LATEST_KINDS})
-    plan.active_ms = FORMER_LIVES_MS[plan.length]
+    if seed not in OF_SHORT_LIVES:
+        plan.active_ms = FORMER_LIVES_MS[plan.length]
     report = carry_out(ClusterRun(seed, plan))
     assert not report.failed, report.explain()

@@ -28,21 +28,26 @@ SETTLED = {**ON, "mockbroker.group.settling.heartbeat.interval.ms": "0"}
 class Sharer:
     """A member; it owns what it is told, and gives up at once what it is not told any more."""
 
-    def __init__(self, core: Core, name: str, caps: int | None = 1) -> None:
+    def __init__(
+        self, core: Core, name: str, caps: int | None = 1, instance: str | None = None
+    ) -> None:
         self.client = core.client()
         self.name = name
         self.caps = caps
+        self.instance = instance
         self.epoch = 0
         self.owned: dict[bytes, list[int]] = {}
         self.ranges: dict[int, list[KeyRange]] = {}
 
-    def beat(self, *, leaves: bool = False) -> int:
-        """One heartbeat; its error."""
-        joins = self.epoch == 0
+    def beat(self, *, leaves: bool = False, asks: bool = False) -> int:
+        """One heartbeat; its error. One that `asks` wants to be told what it has."""
+        joins = self.epoch == 0 or asks
+        leave_epoch = -1 if self.instance is None else -2
         request = ConsumerGroupHeartbeatRequest(
             group_id="g",
             member_id=self.name,
-            member_epoch=-1 if leaves else self.epoch,
+            instance_id=self.instance,
+            member_epoch=leave_epoch if leaves else self.epoch,
             rebalance_timeout_ms=60_000 if joins else -1,
             subscribed_topic_names=["t"] if joins else None,
             server_assignor=NAME if joins and self.caps is not None else None,
@@ -69,7 +74,7 @@ class Sharer:
         return [index for indexes in self.owned.values() for index in indexes]
 
     def identity(self) -> dict[int, bytes]:
-        said = Identity("g", self.name, self.epoch, None)
+        said = Identity("g", self.name, self.epoch, self.instance)
         return {Tag.GROUP_IDENTITY: tags.write_identity(said)}
 
     def reads(self, wanted: dict[int, bytes] | None) -> tuple[int, bool]:
@@ -130,6 +135,41 @@ def test_who_is_left_has_the_whole_again() -> None:
     # It hears of it though it keeps the partition.
     assert (one.partitions, one.ranges) == ([0], {})
     assert one.reads(None) == SERVED
+
+
+def test_until_the_next_target_who_is_left_has_no_more_than_the_last_gave_it() -> None:
+    interval = {"group.consumer.assignment.interval.ms": "60000"}
+    core = Core(topics={"t": 1}, config={**SETTLED, **interval})
+    one, two = Sharer(core, "A"), Sharer(core, "B")
+    for _ in range(3):
+        settle(one, two)
+        core.advance(30_000)
+    settle(one, two)
+    fill(core.client())
+    epoch = one.epoch
+    assert two.beat(leaves=True) == 0
+    assert one.beat(asks=True) == 0
+    assert (one.epoch, one.ranges) == (epoch, {0: [LOW]})
+    assert (one.reads(HALF), one.reads(OTHER_HALF)) == (SERVED, STALE)
+    for _ in range(2):
+        core.advance(30_000)
+        settle(one)
+    assert (one.epoch, one.ranges) == (epoch + 1, {})
+
+
+def test_an_instance_that_comes_back_by_another_name_takes_nobody_elses_part() -> None:
+    core = Core(topics={"t": 1}, config=SETTLED)
+    one, two = Sharer(core, "M", instance="a"), Sharer(core, "N", instance="b")
+    fill(core.client())
+    settle(one, two)
+    assert (one.ranges, two.ranges) == ({0: [LOW]}, {0: [HIGH]})
+    assert two.beat(leaves=True) == 0
+    again = Sharer(core, "A", instance="b")
+    settle(again)
+    assert (again.epoch, again.ranges) == (one.epoch, {0: [HIGH]})
+    assert one.beat(asks=True) == 0
+    assert one.ranges == {0: [LOW]}
+    assert (one.reads(HALF), again.reads(OTHER_HALF)) == (SERVED, SERVED)
 
 
 def test_who_lags_keeps_others_from_its_part() -> None:

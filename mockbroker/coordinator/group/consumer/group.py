@@ -62,6 +62,8 @@ class ConsumerGroup:
     static_members: dict[str, str] = field(default_factory=dict)
     target: dict[str, Partitions] = field(default_factory=dict)
     target_owners: dict[tuple[bytes, int], str] = field(default_factory=dict)
+    # What the target gave to who is gone since; until the next one it is nobody else's.
+    departed: dict[str, Partitions] = field(default_factory=dict)
     resolved: dict[str, ResolvedRegex] = field(default_factory=dict)
     has_partition_metadata: bool = False
     # Counts over the members.
@@ -109,6 +111,11 @@ class ConsumerGroup:
     def target_of(self, member_id: str) -> Partitions:
         """What the member shall have."""
         return self.target.get(member_id, {})
+
+    def target_place(self, member_id: str) -> str:
+        """Whose place in the target that is: an instance keeps it under another member id."""
+        member = self.members.get(member_id)
+        return (member.instance_id if member is not None else None) or member_id
 
     def preferred_assignor(self) -> str | None:
         """The assignor that most members ask for; None when none asks."""
@@ -200,6 +207,7 @@ class ConsumerGroup:
         _key: records.ConsumerGroupTargetAssignmentMetadataKey,
         value: records.ConsumerGroupTargetAssignmentMetadataValue | None,
     ) -> None:
+        self.departed.clear()
         if value is None:
             self.assignment_epoch, self.assignment_timestamp_ms = NO_ASSIGNMENT_EPOCH, 0
         else:
@@ -213,13 +221,17 @@ class ConsumerGroup:
     ) -> None:
         member_id = key.member_id
         owners = self.target_owners
-        for topic_id, indexes in self.target.pop(member_id, {}).items():
+        before = self.target.pop(member_id, {})
+        for topic_id, indexes in before.items():
             for index in indexes:
                 # Whoever got it meanwhile keeps it.
                 if owners.get((topic_id, index)) == member_id:
                     del owners[topic_id, index]
         if value is None:
+            if before:
+                self.departed[self.target_place(member_id)] = before
             return
+        self.departed.pop(self.target_place(member_id), None)
         target = self.target[member_id] = {
             topic.topic_id: tuple(topic.partitions) for topic in value.topic_partitions
         }

@@ -170,6 +170,6 @@ class MemberUpdater:
         group, candidate = update.start.group, update.candidate
         shared = candidate.shared
         if shared is None:
-            shared = shared_partitions(group.target.values())
+            shared = shared_partitions((*group.target.values(), *group.departed.values()))
         own = {candidate.member.member_id, (candidate.old or candidate.member).member_id}
         return Sharing(group, own, target_epoch, shared)
