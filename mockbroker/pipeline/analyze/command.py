@@ -32,7 +32,10 @@ HELP = "turn journals into tables and one page of plots"
 ENGINES: Final = ("spark", "embedded")
 EXAMPLE = "mockbroker pipeline analyze journals/ --out report/ --compare journals-before/"
 _NO_FOLLOW: Final = "--follow: a Spark Connect server does not see this machine's files"
-_TRUSTED: Final = "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+_TRUSTED: Final = (
+    "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions"
+    " -XX:-BytecodeVerificationRemote"
+)
 """Spark's jars are as they were installed: to verify each class again is a sixth of a short run."""
 SHORT_JVM: Final = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {_TRUSTED}"
 """For journals whose lines are read sooner than code is compiled."""
