@@ -99,10 +99,15 @@ def level_steps() -> list[Step]:
             limits = {
                 entity: 1.0 if (entity == level) is tight else MUCH for entity in levels[number:]
             }
-            rates = sorted(limits.values())
 
-            def until(answer: Any, rates: list[float] = rates) -> bool:
-                return rates == sorted(one.value for each in answer.entries for one in each.values)
+            def until(answer: Any, limits: dict[Entity, float] = limits) -> bool:
+                told = {
+                    frozenset((part.entity_type, part.entity_name) for part in each.entity): (
+                        each.values[0].value
+                    )
+                    for each in answer.entries
+                }
+                return told == {frozenset(who): limit for who, limit in limits.items()}
 
             changed = [(entity, [(PRODUCE, limit, False)]) for entity, limit in limits.items()]
             steps += [

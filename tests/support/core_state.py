@@ -154,7 +154,7 @@ mockbroker.coordinator.group.consumer.group.ConsumerGroup
   kept group_id epoch metadata_hash assignment_epoch assignment_timestamp_ms members
   kept static_members target target_owners resolved has_partition_metadata name_counts
   kept regex_counts assignors classic_protocols classic_count partition_epochs
-  kept co_holders
+  kept co_holders departed
   passing timers metadata_deadline_ms metadata_seen_epoch bumped_ms
 mockbroker.coordinator.group.consumer.heartbeat.HeartbeatHandler
   wiring _settings _subscriptions _updater _fencing _migration _rng
