@@ -16,6 +16,7 @@ from simulation.cluster.fetcher_audits import FetcherAudits
 from simulation.cluster.follower_audits import FollowerAudits
 from simulation.cluster.group_audits import GroupAudits
 from simulation.cluster.late_markers import LateMarkers
+from simulation.cluster.link_probes import LinkProbes
 from simulation.cluster.log_audits import wrong_with
 from simulation.cluster.runtime_audits import wrong_groups, wrong_writes
 from simulation.cluster.store_audits import wrong_configs
@@ -55,6 +56,7 @@ class AuditCrew(Crew):
         self.groups = GroupAudits(upgrades=self.plan.on["consumer_group"])
         self.departures = Departures(setting.world)
         self.probes = Probes(setting.stream("probes"))
+        self.link_probes = LinkProbes(setting.world, setting.operator.verbs)
         self.transactions = TransactionAudits(setting.world.cluster.metadata)
         refuses = setting.stream("late markers") if self.plan.on["dawdlers"] else None
         self.late_markers = LateMarkers(refuses)

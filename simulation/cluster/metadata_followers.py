@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from random import Random
 
-    from mockbroker.quorum.quorum import MetadataQuorum
+    from mockbroker.quorum.quorum import MetadataQuorum, ParkedFetch
     from simulation.cluster.crews import CrewSetting
     from simulation.cluster.plan import ClusterPlan
     from simulation.cluster.truth import Truth
@@ -180,6 +180,8 @@ class QuorumCrew(Crew):
         self._is_on = self.plan.on["quorum"]
         self._committed = (0, -1)
         """Epoch of the log and its high watermark."""
+        self._parked: frozenset[ParkedFetch] = frozenset()
+        """Who waited at the log."""
         self._operator = setting.operator
         self._rng = setting.stream("quorum")
         self.followers = setting.hire(MetadataFollower, "follower", 2 * self._is_on)
@@ -201,12 +203,16 @@ class QuorumCrew(Crew):
         return {"metadata fetches": sum(follower.answers for follower in self.followers)}
 
     def _watch(self) -> None:
-        """In one epoch the high watermark does not go back."""
+        """In one epoch the high watermark does not go back, and nobody waits on as it moves."""
         quorum = self._quorum
         committed = quorum.epoch, -1 if quorum.high_watermark is None else quorum.high_watermark
         if committed < self._committed:
             self.world.violate(f"the metadata log is at {committed} after {self._committed}")
-        self._committed = committed
+        parked = frozenset(quorum._parked)  # noqa: SLF001 -- for the audit alone
+        moved = committed != self._committed and quorum._advance_wakes  # noqa: SLF001
+        if moved and parked & self._parked:
+            self.world.violate(f"the metadata log is at {committed}, and who waits is not told")
+        self._committed, self._parked = committed, parked
 
     def _trouble(self) -> None:
         if self._rng.random() < 0.5:

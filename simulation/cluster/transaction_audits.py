@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
+    from mockbroker.clock import Timer
     from mockbroker.coordinator.txn.metadata import TransactionMetadata
     from mockbroker.coordinator.txn.service import TransactionCoordinatorService
     from mockbroker.coordinator.txn.shard import TransactionShard
@@ -111,9 +112,7 @@ class TransactionAudits:
                 wall_ms = services.clock.wall_ms()
                 late = _is_late(shard, known, wall_ms) and not partition.is_under_min_isr()
                 yield from self._wrong_delay(known, now_ms, late=late)
-        for name, pending in service.markers._pending.items():  # noqa: SLF001
-            if pending.shard.transactions.get(name) is not pending.metadata:
-                yield f"markers of {name} are sent for another coordinator"
+        yield from _wrong_completions(service, services.timer)
 
     def wrong_states(self, broker: Broker, rng: Random) -> Iterator[str]:
         """Where transactional ids are not what their log says; one partition is looked at."""
@@ -142,6 +141,26 @@ class TransactionAudits:
             self._overdue[known] = known.start_ms, now_ms
         elif now_ms - since_ms > OVERDUE_MS:
             yield f"{known.transactional_id} is overdue since {since_ms:.0f}"
+
+
+def _wrong_completions(service: TransactionCoordinatorService, timer: Timer) -> Iterator[str]:
+    """Prepared transactions that another coordinator ends, or nobody any more."""
+    for name, pending in service.markers._pending.items():  # noqa: SLF001
+        known = pending.metadata
+        if pending.shard.transactions.get(name) is not known:
+            yield f"markers of {name} are sent for another coordinator"
+        if known.partitions or known.pending_state is not None:
+            continue
+        if not any(pending in held for held in _held_by_timer(timer)):
+            yield f"{name} has all its markers, and its last record is not written again"
+
+
+def _held_by_timer(timer: Timer) -> Iterator[list[object]]:
+    """What each action that is due later has in its closure."""
+    for bucket in timer._buckets.values():  # noqa: SLF001 -- for the audit alone
+        for task in bucket:
+            cells = getattr(task._action, "__closure__", None)  # noqa: SLF001
+            yield [cell.cell_contents for cell in cells or ()]
 
 
 def _is_late(shard: TransactionShard, known: TransactionMetadata, wall_ms: int) -> bool:

@@ -13,8 +13,9 @@ from simulation.cluster.simulation import ClusterRun, plan_of
 pytestmark = pytest.mark.sim
 
 
-def run_of(*kinds: str) -> tuple[ClusterRun, QuorumCrew]:
+def run_of(*kinds: str, commit_delay_ms: int = 0) -> tuple[ClusterRun, QuorumCrew]:
     plan = plan_of(3)
+    plan.quorum_times = plan.quorum_times[0], commit_delay_ms
     plan.on = {kind: kind in (*kinds, "quorum") for kind in plan.on}
     plan.active_ms, plan.unclean = 1_000.0, False
     run = ClusterRun(3, plan)
@@ -22,8 +23,8 @@ def run_of(*kinds: str) -> tuple[ClusterRun, QuorumCrew]:
     return run, crew
 
 
-def violations_of(*kinds: str) -> list[str]:
-    run, _ = run_of(*kinds)
+def violations_of(*kinds: str, commit_delay_ms: int = 0) -> list[str]:
+    run, _ = run_of(*kinds, commit_delay_ms=commit_delay_ms)
     run.live()
     return run.world.violations
 
@@ -66,6 +67,19 @@ def test_a_high_watermark_beyond_the_log_is_noticed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(MetadataQuorum, "_commit", commit)
     monkeypatch.setattr(controller_fetch, "_read", ahead)
     assert any("high watermark" in wrong for wrong in violations_of())
+
+
+def test_who_waits_on_as_more_is_committed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    wake = MetadataQuorum._wake
+
+    def without_advance(self: MetadataQuorum) -> None:
+        self._advanced = False
+        wake(self)
+
+    assert violations_of("crash", "topics", commit_delay_ms=20) == []
+    monkeypatch.setattr(MetadataQuorum, "_wake", without_advance)
+    found = violations_of("crash", "topics", commit_delay_ms=20)
+    assert any("who waits is not told" in wrong for wrong in found)
 
 
 def test_records_that_are_left_out_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

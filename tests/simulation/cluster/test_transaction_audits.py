@@ -54,6 +54,11 @@ def test_a_broken_rule_is_noticed(
     assert any(wrong in one for one in told())
 
 
+def test_a_completion_that_is_given_up_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TransactionMarkers, "_write_completion", lambda *_: None)
+    assert any("its last record is not written again" in one for one in told())
+
+
 def test_one_that_is_overdue_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transaction_audits, "OVERDUE_MS", 300)
     monkeypatch.setattr(TransactionCoordinatorService, "_fence", lambda *_: None)
