@@ -176,7 +176,7 @@ MUTATIONS: dict[Mutate, int] = {
     let_the_high_watermark_go_back: 1,
     forget_proposals: 237,
     forget_proposals_without_news: 237,
-    never_fence: 6,
+    never_fence: 70,
     serve_beyond_the_high_watermark: 1,
     replay_decisions_before_they_are_replicated: 25,
     forget_the_last_stable_offset: 0,

@@ -10,6 +10,7 @@ import pytest
 
 from mockbroker import MockBroker
 from mockbroker.cli.main import main
+from tests.support.real_brokers import until
 
 if TYPE_CHECKING:
     from tests.mockbroker.cli.conftest import Shell
@@ -37,7 +38,7 @@ def test_following_prints_a_line_an_event(shell: Shell) -> None:
     assert following.stdout is not None
     try:
         watched = shell.broker._bridged()
-        watched.wait(lambda _: watched.running.watched or None, 20, lambda _: "nobody follows")
+        until(lambda: watched.call(lambda _: watched.running.watched))
         shell("topics", "create", "followed")
         line = following.stdout.readline()
         assert line.startswith("topic ")

@@ -44,6 +44,7 @@ def consumer(
     *,
     mode: Literal["key_range", "round_robin"] = "key_range",
     protocol: Literal["classic", "consumer"] = "classic",
+    session_timeout_ms: int = 45_000,
 ) -> SharedConsumer:
     return SharedConsumer(
         broker.bootstrap_servers,
@@ -53,6 +54,7 @@ def consumer(
         group_protocol=protocol,
         auto_offset_reset="earliest",
         heartbeat_ms=20,
+        session_timeout_ms=session_timeout_ms,
     )
 
 
@@ -191,18 +193,18 @@ async def test_a_member_that_was_forgotten_commits_nothing_as_it_closes(broker: 
     assert broker.group("g").committed() == {("t", 0): 0}
 
 
-async def test_a_member_that_is_forgotten_before_it_begins_begins_again(
-    broker: MockBroker,
-) -> None:
-    async with consumer(broker) as one:
-        await one.poll(0.01, 1)
-        member = one._member
-        assert member is not None
-        one._start_turn({T0: ()})
-        member.note_refusal(ErrorCode.UNKNOWN_MEMBER_ID)
-        await one._place()
-        assert one._shares[T0].position == 0
-        assert [record.offset for record in await one.poll(5.0, 3)] == [0, 1, 2]
+async def test_a_member_that_is_forgotten_before_it_begins_begins_again() -> None:
+    # The broker has forgotten nobody: the new member is placed when the old one is overdue.
+    with sharing_broker(group_min_session_timeout_ms=100) as broker:
+        async with consumer(broker, session_timeout_ms=500) as one:
+            await one.poll(0.01, 1)
+            member = one._member
+            assert member is not None
+            one._start_turn({T0: ()})
+            member.note_refusal(ErrorCode.UNKNOWN_MEMBER_ID)
+            await one._place()
+            assert one._shares[T0].position == 0
+            assert [record.offset for record in await one.poll(5.0, 3)] == [0, 1, 2]
 
 
 async def test_refusals_have_the_drafts_names() -> None:

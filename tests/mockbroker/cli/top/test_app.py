@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
-_INTERVAL_S = 0.02
+_INTERVAL_S = 0.2
+"""Longer than a look takes: a key waits until the process is idle."""
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ def names(pilot: Pilot[None]) -> list[str]:
 async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
     """Let looks come until it is so; the test's time limit ends what never is."""
     while not holds():
-        await pilot.pause(_INTERVAL_S)
+        await pilot.pause(0.02)
 
 
 async def test_the_head_and_the_rows_are_drawn(broker: MockBroker) -> None:
