@@ -332,9 +332,16 @@ class ClusterRun:
         broker = self.world.cluster.broker(node)
         assert broker is not None
         replica = broker.services.replicas.partition(name, index)
-        end = self.truth.end_offset(name, index)
+        end, leader = self.truth.end_offset(name, index), topic.partitions[index].leader
         knows = replica is not None and (not end or replica.high_watermark == end)
-        return "" if knows else f"broker {node} with {name}-{index}"
+        if not knows:
+            return f"broker {node} with {name}-{index}"
+        if leader < 0 or not end:
+            return ""
+        log, leaders = (self.world.controls.log(name, index, each) for each in (node, leader))
+        if log is None or leaders is None or log.log_start_offset >= leaders.log_start_offset:
+            return ""
+        return f"broker {node} with the start of {name}-{index}"
 
     def _check_logs(self) -> None:
         """Replicas are equal, from where each has records."""

@@ -61,6 +61,17 @@ def test_who_is_behind_is_waited_for_while_he_gets_on() -> None:
     assert "not all is read or replicated: s0-0 at 100" in report.violations[0]
 
 
+def test_a_follower_that_begins_before_its_leader_is_waited_for() -> None:
+    run = ClusterRun(4)
+    run.live()
+    assert run._behind() == ""
+    state = run.world.cluster.metadata.topics["t0"].partitions[0]
+    log = run.world.controls.log("t0", 0, state.leader)
+    assert log is not None
+    log.advance_log_start(log.log_start_offset + 1)
+    assert run._behind().endswith("with the start of t0-0")
+
+
 def test_replicas_that_differ_and_values_that_repeat_are_noticed() -> None:
     run = ClusterRun(4)
     run.live()
