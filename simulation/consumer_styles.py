@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 FIRST_VERSION_WITH_SESSIONS = 7
 NO_LIMIT = 1 << 20
 """More than any log of a run holds."""
+WAITS_FOR_AS_MUCH = 150
 
 
 class ConsumerStyle:
@@ -23,7 +24,9 @@ class ConsumerStyle:
         self.sessionless = self.version < FIRST_VERSION_WITH_SESSIONS or rng.random() < 0.15
         self.committed = rng.random() < 0.3
         self.max_wait_ms = int(rng.choice((0, 5, 20, 50)) * plan.time_scale)
-        self.min_bytes = rng.choice((0, 1, 1, 1, 150, 1000))
+        self.min_bytes = rng.choice((0, 1, 1, 1, WAITS_FOR_AS_MUCH, 1000))
+        self.waits_for_as_much = self.min_bytes == WAITS_FOR_AS_MUCH
+        """Whether the next answer is to have as many bytes as the last: to the byte, at times."""
         self.max_bytes = NO_LIMIT
         self.partition_max_bytes = NO_LIMIT
         if plan.max_bytes is not None:

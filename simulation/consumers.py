@@ -439,6 +439,8 @@ class Consumer(Client):
                 self.positions[part] = reading.end
                 self.last_epochs[part] = reading.last_epoch
                 self.polls = 0
+                if self.style.waits_for_as_much:
+                    self.style.min_bytes = size_of(data)
 
     # -- what checkers ask -----------------------------------------------------------------
 

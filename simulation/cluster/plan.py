@@ -258,6 +258,8 @@ class ClusterPlan:
             self.on["quorum"] = False
         self.sharing = SharingTimes(Random(f"{base}/sharing"))
         self.flush_messages = Random(f"{base}/flush").choice((None, 1, 3, 10))
+        self.tombstones_stay = Random(f"{base}/tombstones").random() < 0.5
+        """Whether they outlive the run where they are compacted."""
         self.limits = Limits(Random(f"{base}/limits"), self.on)
         self.without: Sequence[str] = ()
         """Clients that a shrunk run does without, by name."""
@@ -322,7 +324,10 @@ class ClusterPlan:
         configs = [("unclean.leader.election.enable", str(self.unclean).lower())]
         if self.on["lose_tail"] and self.flush_messages is not None:
             configs.append(("flush.messages", str(self.flush_messages)))
-        return (*configs, *TOPIC_CONFIGS.get(name, ()))
+        known = dict(TOPIC_CONFIGS.get(name, ()))
+        if name == COMPACTED and self.tombstones_stay:
+            known["delete.retention.ms"] = "86400000"
+        return (*configs, *known.items())
 
     def config(self) -> dict[str, str]:
         """The brokers' config."""

@@ -2,8 +2,8 @@
 
 - A log start never goes back, and DeleteRecords is answered when all live replicas begin there.
 - What a log holds from its start on is what was appended; a compacted one may lack records, but the
-  last value of each key is there, unless it is a tombstone or was outdated by one that an unclean
-  election took back.
+  last value of each key is there, unless it is an old tombstone or was outdated by one that an
+  unclean election took back.
 - All replicas hold the same, but for what one of them has compacted or deleted before the others.
 - A snapshot restored holds what the original did, on every replica.
 
@@ -28,6 +28,7 @@ from mockbroker_protocol.messages.topics import (
 from mockbroker_protocol.records.batch import iterate_records
 from simulation.cluster.clients import ClusterClient
 from simulation.cluster.crews import Crew
+from simulation.cluster.erasers import Eraser
 from simulation.cluster.plan import COMPACTED, DELETED
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ class StorageCrew(Crew):
         self._rng = setting.stream("storage")
         self._compacted_away = self._restored = 0
         self._deleters = setting.hire(Deleter, "deleter", int(self.plan.on["delete_records"]))
-        self.clients = [*self._deleters]
+        self._erasers = setting.hire(Eraser, "eraser", int(self.plan.on["compaction"]))
+        self.clients = [*self._deleters, *self._erasers]
         self._operator.acts["full_disk"] = self._fill_a_disk
         self._operator.verbs.add("fill_disk", self._fill)
         self._operator.verbs.add("free_disk", self._free)
@@ -103,6 +105,7 @@ class StorageCrew(Crew):
     def counts(self) -> dict[str, int]:
         return {
             "deleted": sum(deleter.deleted for deleter in self._deleters),
+            "erased": sum(eraser.erased for eraser in self._erasers),
             "compacted away": self._compacted_away,
             "restored": self._restored,
         }
@@ -188,7 +191,8 @@ class StorageCrew(Crew):
         for key, offset in last.items():
             known = entries[offset]
             assert known is not None
-            lost = compacted and offset not in stored and known[1] != key + b"="
+            may_go = known[1] == key + b"=" and not self.plan.tombstones_stay
+            lost = compacted and offset not in stored and not may_go
             if lost and not truth.outdated(key, offset):
                 self.world.violate(
                     f"{truth.name}: broker {node} lost the last value of {key!r}, at {offset}"

@@ -38,6 +38,13 @@ def test_a_tiny_budget_is_enough(version: int, committed: bool) -> None:
     run(simulated, simulated.consumer(version, max_bytes=0, committed=committed))
 
 
+def test_one_that_waits_for_as_much_as_it_had_reads_everything() -> None:
+    simulated = Simulated()
+    consumer = simulated.consumer(min_bytes=150, waits_for_as_much=True)
+    run(simulated, consumer)
+    assert consumer.style.min_bytes not in (0, 1, 150, 1000)
+
+
 @pytest.mark.parametrize(
     "chance",
     [
