@@ -15,6 +15,7 @@ from simulation.cluster.fetch_audits import FetchAudits
 from simulation.cluster.fetcher_audits import FetcherAudits
 from simulation.cluster.follower_audits import FollowerAudits
 from simulation.cluster.group_audits import GroupAudits
+from simulation.cluster.late_answers import LateAnswers
 from simulation.cluster.late_markers import LateMarkers
 from simulation.cluster.link_probes import LinkProbes
 from simulation.cluster.log_audits import wrong_with
@@ -57,6 +58,7 @@ class AuditCrew(Crew):
         self.departures = Departures(setting.world)
         self.probes = Probes(setting.stream("probes"))
         self.link_probes = LinkProbes(setting.world, setting.operator.verbs)
+        LateAnswers(setting.operator)
         self.transactions = TransactionAudits(setting.world.cluster.metadata)
         refuses = setting.stream("late markers") if self.plan.on["dawdlers"] else None
         self.late_markers = LateMarkers(refuses)

@@ -72,6 +72,7 @@ CREW_KINDS: tuple[str, ...] = (
     "quorum",
     "views",
     "dawdlers",
+    "late_answers",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"
