@@ -128,6 +128,11 @@ GIVEN_UP: dict[str, tuple[list[Fault], Told, int]] = {
         0,
     ),
 }
+BY_THE_LAST_ANSWER = {
+    "not_enough_replicas": "NotEnoughReplicasError",
+    **dict.fromkeys(("disconnect", "reset", "half_close", "truncate_at"), "KafkaConnectionError"),
+}
+"""What kafka-python tells where an attempt ends when the time for delivery has just passed."""
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -138,7 +143,8 @@ def test_what_never_ends_is_given_up_by_all_but_an_idempotent_aiokafka(
     rules, told, stored = GIVEN_UP[act]
     broker.faults.add(rules)
     sent = CLIENTS[client].send(broker.bootstrap_servers, patience=NO_PATIENCE)
-    assert sent == told.by(client)
+    if client != "kafka-python" or sent != BY_THE_LAST_ANSWER.get(act):
+        assert sent == told.by(client)
     assert hits(broker) >= 1
     assert len(broker.topic(TOPIC).records()) == stored
 
