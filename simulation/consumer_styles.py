@@ -13,6 +13,7 @@ FIRST_VERSION_WITH_SESSIONS = 7
 NO_LIMIT = 1 << 20
 """More than any log of a run holds."""
 WAITS_FOR_AS_MUCH = 150
+"""The bytes that who waits for as much as it had last begins with."""
 
 
 class ConsumerStyle:

@@ -61,13 +61,18 @@ def _left_behind(action: Callable[[], None], shards: list[GroupShard]) -> str:
     if isinstance(write, DeferredWrite):
         done = write._done is None  # noqa: SLF001
         return f"a write up to {write.end_offset}, which is done" if done else ""
-    cells = [cell.cell_contents for cell in getattr(action, "__closure__", None) or ()]
+    cells = held_by(action)
     group = next((one for one in cells if isinstance(one, ClassicGroup)), None)
     shard = next((one for one in cells if isinstance(one, GroupShard)), None)
     if group is None or shard is None:
         return ""
     is_there = shard in shards and shard.groups.get(group.group_id) is group
     return "" if is_there else f"group {group.group_id}, which is gone"
+
+
+def held_by(action: object) -> list[object]:
+    """What a function that is due later has in its closure."""
+    return [cell.cell_contents for cell in getattr(action, "__closure__", None) or ()]
 
 
 class _Probe(NamedTuple):

@@ -14,6 +14,7 @@ from mockbroker.coordinator.txn.states import PREPARED, TransactionState
 from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
 from mockbroker_protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
 from mockbroker_protocol.records.batch import iterate_records
+from simulation.cluster.timer_audits import held_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,16 +152,9 @@ def _wrong_completions(service: TransactionCoordinatorService, timer: Timer) -> 
             yield f"markers of {name} are sent for another coordinator"
         if known.partitions or known.pending_state is not None:
             continue
-        if not any(pending in held for held in _held_by_timer(timer)):
+        due = (task for bucket in timer._buckets.values() for task in bucket)  # noqa: SLF001
+        if not any(pending in held_by(task._action) for task in due):  # noqa: SLF001
             yield f"{name} has all its markers, and its last record is not written again"
-
-
-def _held_by_timer(timer: Timer) -> Iterator[list[object]]:
-    """What each action that is due later has in its closure."""
-    for bucket in timer._buckets.values():  # noqa: SLF001 -- for the audit alone
-        for task in bucket:
-            cells = getattr(task._action, "__closure__", None)  # noqa: SLF001
-            yield [cell.cell_contents for cell in cells or ()]
 
 
 def _is_late(shard: TransactionShard, known: TransactionMetadata, wall_ms: int) -> bool:
