@@ -4,7 +4,8 @@
   refused, and changes nothing. A parked fetch whose session went on is told so.
 - A session that is used is young. When a shard is full, the one that was idle for longer than the
   limit goes; else, of those that are old or, for a follower, any consumer's, the least
-  (FetchSessionCacheShard.tryEvict). Who finds none is refused, and nobody else.
+  (FetchSessionCacheShard.tryEvict). Who finds none is refused, and nobody else. Somebody comes in
+  the very millisecond in which the one that was idle has reached its limit, or is just beyond.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchRequest
 from simulation.clients import fetch_at_once
 from simulation.parked import superseded
+from simulation.session_handler import RequestedPartition, SessionKey, topics_of
 
 if TYPE_CHECKING:
     from random import Random
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 ASK_EVERY_MS = 4.0
 """How often somebody asks what must be refused."""
 BY_NAMES, BY_IDS = 12, 17
+MOST_LIMIT_MS = 40.0
+"""Sessions that may be idle for longer are not waited for."""
+TIMES = 6
 UNKNOWN_ID = 2**31 - 2
 
 
@@ -63,23 +68,29 @@ class SessionAudits:
         time_scale: float = 1.0,
     ) -> None:
         self._world = world
-        self._time_scale = time_scale
+        self._scale = time_scale
         self._answers = answers
         self._rng = rng
-        self._eviction_ms = eviction_ms
+        self._limit_ms = eviction_ms
         self._cache = world.broker.services.fetch.cache
         self._shards: list[dict[int, Kept]] = [{} for _ in self._cache.shards]
         self._events: list[SessionEvent] = []
         self.refused = 0
+        self.came = 0
+        """So often somebody came as a session reached its limit."""
+        self.opens = True
+        """Whether sessions may still be opened."""
+        self._waits_to_open = False
         world.cluster.journal.listen(self._hear)
         world.on_step.append(self.look)
         self._ask_later()
 
     def _ask_later(self) -> None:
-        self._world.at(self._rng.random() * 2 * ASK_EVERY_MS * self._time_scale, self._ask)
+        self._world.at(self._rng.random() * 2 * ASK_EVERY_MS * self._scale, self._ask)
 
     def _ask(self) -> None:
         self._ask_what_is_refused()
+        self._open_later()
         self._ask_later()
 
     def _hear(self, event: Event) -> None:
@@ -137,15 +148,59 @@ class SessionAudits:
         self, full: list[Kept], newcomer: tuple[bool, int, int], now_ms: int
     ) -> Kept | None:
         stalest = min(full, key=lambda one: (one.last_used_ms, one.id), default=None)
-        if stalest is None or now_ms - stalest.last_used_ms > self._eviction_ms:
+        if stalest is None or now_ms - stalest.last_used_ms > self._limit_ms:
             return stalest
         may_go = [
             one
             for one in full
-            if one.is_old(self._eviction_ms) or (newcomer[0] and not one.privileged)
+            if one.is_old(self._limit_ms) or (newcomer[0] and not one.privileged)
         ]
         least = min(may_go, key=lambda one: one.rank, default=None)
         return None if least is None or newcomer < least.rank else least
+
+    def _open_later(self) -> None:
+        """When the stalest of the shard that has the next session has been idle for the limit.
+
+        Where there is room, or one that was idle for too long, sessions are opened at once; nobody
+        uses them again.
+        """
+        done = self.came >= TIMES or not self.opens
+        if done or self._waits_to_open or self._limit_ms > MOST_LIMIT_MS * self._scale:
+            return
+        for _ in self._cache.shards:
+            wait_ms = self._ms_until_idle()
+            if wait_ms > 0:
+                self._waits_to_open = True
+                self._world.at(wait_ms, self._open_now)
+                return
+            self._open()
+
+    def _ms_until_idle(self) -> float:
+        shards = self._cache.shards
+        shard = shards[self._cache._attempts % len(shards)]  # noqa: SLF001 -- for the audit alone
+        if len(shard.sessions) < shard._max_entries or not shard.sessions:  # noqa: SLF001
+            return 0
+        idle_since_ms = min(one.last_used_ms for one in shard.sessions.values())
+        # Half of the millisecond is over: clocks tell whole ones.
+        due_ms = idle_since_ms + self._limit_ms + self._rng.choice((0, 1)) + 0.5
+        return due_ms - self._world.broker.services.clock.now_ms
+
+    def _open_now(self) -> None:
+        self._waits_to_open = False
+        if self.opens:
+            self.came += 1
+            self._open()
+
+    def _open(self) -> None:
+        if self._world.unfinished:
+            return
+        wanted: dict[SessionKey, RequestedPartition] = {
+            (name, 0): RequestedPartition(0, 0, -1) for name in self._world.cluster.metadata.topics
+        }
+        request = FetchRequest(session_epoch=0, topics=topics_of(wanted, by_id=False))
+        self.look()  # this step may have used sessions before
+        fetch_at_once(self._world, request, BY_NAMES)
+        self.look()  # and its end may be a millisecond later
 
     # -- what must be refused ----------------------------------------------------------------
 

@@ -213,6 +213,7 @@ class Run:
             actor.leave()
         world.run_until(lambda: not world.wires(), SETTLING_MS)
         check_nothing_waits(world)
+        self.sessions.opens = False
         self._close_sessions()
         check_no_sessions(world, self.ledger)
         check_nothing_waits(world)

@@ -7,6 +7,7 @@
 - Members have a session that ends, unless they are owed an answer; ids that were handed out end.
 - A member of KIP-848 that has to give something up has a time for it, nobody else has; the epochs
   of partitions are those of who has them.
+- Members of a group that was downgraded join again: it does not stay as it was made.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.clock import TimerTask
     from mockbroker.coordinator.group.classic_group import ClassicGroup
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+    from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.node.broker import Broker
 
 
@@ -49,6 +51,8 @@ class GroupAudits:
     def __init__(self, *, upgrades: bool = False) -> None:
         self._upgrades = upgrades
         self._joining: dict[ClassicGroup, Joining] = {}
+        self._consumers: dict[tuple[GroupShard, str], tuple[int, frozenset[str]]] = {}
+        """Epochs and members of groups of KIP-848, at the last look."""
 
     def look(self, broker: Broker) -> Iterator[str]:
         """What is wrong with the groups that a broker coordinates."""
@@ -60,9 +64,14 @@ class GroupAudits:
             if not runtime.is_owned(shard.partition_index):
                 continue
             for group in shard.groups.values():
-                for wrong in self._wrong_classic(group, services.clock.now_ms):
+                for wrong in (
+                    *self._wrong_classic(group, services.clock.now_ms),
+                    *self._wrong_downgrade(shard, group),
+                ):
                     yield f"{group.group_id} in {group.state_name}: {wrong}"
             for consumers in shard.consumer_groups.values():
+                at = consumers.epoch, frozenset(consumers.members)
+                self._consumers[shard, consumers.group_id] = at
                 for wrong in _wrong_consumers(consumers):
                     yield f"{consumers.group_id}: {wrong}"
 
@@ -102,6 +111,15 @@ class GroupAudits:
             yield "who has not synced is not waited for"
         if _runs(group.sync_task) != bool(group.pending_syncs):
             yield f"{len(group.pending_syncs)} have to sync, and a time-out runs or not"
+
+    def _wrong_downgrade(self, shard: GroupShard, group: ClassicGroup) -> Iterator[str]:
+        epoch, members = self._consumers.pop((shard, group.group_id), (-1, frozenset()))
+        if (
+            group.state is GroupState.STABLE
+            and group.generation_id == epoch
+            and members.issuperset(group.members)
+        ):
+            yield f"it was downgraded in {epoch}, and nobody is to join again"
 
     def _wrong_haste(self, group: ClassicGroup, now_ms: float) -> Iterator[str]:
         before = self._joining.pop(group, None)

@@ -101,3 +101,26 @@ def test_a_superseded_fetch_that_is_answered_is_noticed(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(IncrementalFetchContext, "respond", in_any_epoch)
     assert any("although its session went on" in one for one in live().violations)
+
+
+def test_a_session_that_stays_beyond_its_limit_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def idle() -> tuple[Simulated, SessionAudits]:
+        simulated = Simulated(
+            max_incremental_fetch_session_cache_slots="8",
+            min_incremental_fetch_session_eviction_ms=str(EVICTION_MS),
+        )
+        audits = SessionAudits(simulated.world, simulated.answers, Random(0), EVICTION_MS)
+        simulated.world.run_for(1_000)
+        return simulated, audits
+
+    simulated, audits = idle()
+    assert simulated.violations == []
+    assert audits.came == 6
+    begin = FetchSessionCacheShard.__init__
+
+    def patient(self: FetchSessionCacheShard, *arguments: object) -> None:
+        begin(self, *arguments)  # type: ignore[arg-type]
+        self._eviction_ms += 1
+
+    monkeypatch.setattr(FetchSessionCacheShard, "__init__", patient)
+    assert any("must go at" in one for one in idle()[0].violations)
