@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mockbroker.fetch.session import CHANGED, QUIET, READY
@@ -343,6 +344,22 @@ def check_nothing_waits(world: World) -> None:
         world.violate(f"{tasks} timer tasks are left")
     if replicas.has_ready or services.has_deferred:
         world.violate("something is ready and was not drained")
+
+
+def check_segments(world: World) -> None:
+    """A segment that another one follows has no room for the first batch of that.
+
+    For logs of a leader that is alone: nothing is cut, each batch came by itself, and none is old.
+    """
+    for partition in world.broker.services.replicas.all_partitions():
+        log = partition.log
+        if log is None:
+            continue
+        for before, after in pairwise(log.segments()):
+            size = after.size_of(0) if after.last_offsets else 0
+            room = log.config.segment_bytes - before.size_bytes
+            if size and size <= room:
+                world.violate(f"{log!r}: {size} bytes at {after.base_offset} had room in {room}")
 
 
 def check_no_sessions(world: World, ledger: Ledger) -> None:

@@ -21,6 +21,7 @@ from simulation.checkers import (
     check_cache,
     check_no_sessions,
     check_nothing_waits,
+    check_segments,
 )
 from simulation.clients import Setting
 from simulation.consumer_styles import ConsumerStyle
@@ -217,6 +218,7 @@ class Run:
         self._close_sessions()
         check_no_sessions(world, self.ledger)
         check_nothing_waits(world)
+        check_segments(world)
         self.ledger.check()
 
     def _close_sessions(self) -> None:

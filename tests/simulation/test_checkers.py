@@ -9,6 +9,7 @@ from simulation.checkers import (
     check_cache,
     check_no_sessions,
     check_nothing_waits,
+    check_segments,
     check_sizes,
     check_turns,
     check_view,
@@ -208,3 +209,16 @@ def test_what_is_left_behind_is_told() -> None:
     simulated.world.run_for(10)
     check_nothing_waits(simulated.world)
     assert simulated.violations == []
+
+
+def test_a_segment_that_was_not_full_is_told() -> None:
+    simulated = Simulated()
+    simulated.produce_for(100)
+    check_segments(simulated.world)
+    assert simulated.violations == []
+    for partition in simulated.world.broker.services.replicas.all_partitions():
+        assert partition.log is not None
+        partition.log.must_roll = True
+    simulated.produce_for(100)
+    check_segments(simulated.world)
+    assert " had room in " in simulated.violations.pop()
