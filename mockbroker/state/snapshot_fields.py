@@ -59,13 +59,14 @@ TOKEN_TIMES: Final = ("issue_wall_ms", "max_wall_ms", "expiry_wall_ms")
 _MAX_CODEC: Final = 4
 _TOPIC_ID_BYTES: Final = 16
 _QUOTED_CHARACTERS: Final = 80
+_WHERE_CHARACTERS: Final = 200
 
 
 class FieldError(Exception):
     """Which field is wrong, and why."""
 
     def __init__(self, where: str, problem: str) -> None:
-        super().__init__(f"{where}: {problem}")
+        super().__init__(f"{printable(where, _WHERE_CHARACTERS)}: {problem}")
 
 
 def quoted(value: object) -> str:

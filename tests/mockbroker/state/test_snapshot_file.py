@@ -159,6 +159,18 @@ def test_files_that_are_no_snapshots_are_refused(tmp_path: Path) -> None:
         save(take(make_cluster()), str(tmp_path / "no" / "folder"))
 
 
+def test_a_log_that_is_not_there_is_told_in_a_line(saved: Path) -> None:
+    with ZipFile(saved) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    index = members["snapshot.json"].decode()
+    assert '"log": "logs/' in index
+    with ZipFile(saved, "w") as archive:
+        archive.writestr("snapshot.json", index.replace('"log": "logs/', '"log": "a\\n/'))
+    with pytest.raises(SnapshotError, match=r": a\\n/\S+: there is no such member") as refused:
+        load(str(saved))
+    assert str(refused.value).isprintable()
+
+
 def test_more_than_a_broker_would_hold_is_not_unpacked(
     saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
