@@ -496,10 +496,13 @@ class Controller:
         self,
         decide: Callable[[MetadataStore], T],
         unreachable: T,  # noqa: ARG002 -- of a controller that is here
+        *,
+        imposed: bool = False,  # noqa: ARG002
     ) -> T:
         """What `decide` answers, which may change the cluster's metadata.
 
-        `unreachable` is the answer where the controller cannot be reached.
+        `unreachable` is the answer where the controller cannot be reached; what is `imposed` is no
+        broker's request, and nothing keeps it away.
         """
         return decide(self._store)
 

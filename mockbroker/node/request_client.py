@@ -2,7 +2,8 @@
 
 `interceptor` makes one for each request while rules about its API are armed; nothing is looked up
 before a rule asks. What a rule takes away the controller takes away, as by DeleteAcls and
-ExpireDelegationToken, so that all brokers and the metadata log hear of it.
+ExpireDelegationToken, so that all brokers and the metadata log hear of it; a broker that does not
+reach its controller hears of it later.
 """
 
 from __future__ import annotations
@@ -68,8 +69,15 @@ class RequestClient(ClientFacts):
 
     def lose(self, acls: Iterable[Acl]) -> bool:
         """Have ACLs taken away; whether this broker has yet to hear of it."""
+        from mockbroker.metadata.acl_control import delete_acls
+
         gone = list(dict.fromkeys(acls))
-        self._services.controller.delete_acls([AclFilter(*acl) for acl in gone])
+        filters = [AclFilter(*acl) for acl in gone]
+
+        def take_away(store: MetadataStore) -> None:
+            delete_acls(store, filters)
+
+        self._services.controller.carry_out(take_away, None, imposed=True)
         known = self._services.metadata.acls
         return any(acl in known for acl in gone)
 
@@ -87,7 +95,7 @@ class RequestClient(ClientFacts):
 
             expire_now(store, clock, token_id)
 
-        services.controller.carry_out(expire, None)
+        services.controller.carry_out(expire, None, imposed=True)
 
 
 def _resources(rule: AclRule, view: RequestView) -> Iterator[tuple[int, str]]:

@@ -139,8 +139,13 @@ class ForwardingController(Controller):
             dict.fromkeys(entities, UNREACHABLE),
         )
 
-    def carry_out(self, decide: Callable[[MetadataStore], T], unreachable: T) -> T:
-        return self._forward(partial(super().carry_out, decide, unreachable), unreachable)
+    def carry_out(
+        self, decide: Callable[[MetadataStore], T], unreachable: T, *, imposed: bool = False
+    ) -> T:
+        carry_out = partial(super().carry_out, decide, unreachable)
+        if imposed and not self._reachable:
+            return carry_out()
+        return self._forward(carry_out, unreachable)
 
     def create_acls(self, acls: Sequence[Acl]) -> list[Refusal]:
         return self._forward(partial(super().create_acls, acls), [UNREACHABLE for _ in acls])

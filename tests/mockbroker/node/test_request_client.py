@@ -162,6 +162,22 @@ def test_the_request_is_denied_by_a_broker_that_is_told_by_its_controller() -> N
     assert topic.partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
+def test_they_are_lost_though_the_broker_does_not_reach_its_controller() -> None:
+    core = ClusterCore(brokers=3, topics={"orders": 1}, config=CONFIG)
+    core.act(lambda: core.cluster.controller.create_acls(ACLS))
+    core.deliver()
+    leader = core.state("orders", 0).leader
+    poller = Poller(core, core.client(node=leader), "orders")
+    core.controls.isolate(leader)
+    rule = arm(core, api="Fetch", topic="orders", revoke_acl="READ", stage="after")
+    assert poller.poll() == [0]
+    assert (rule.hits, kept(core)) == (1, [LOGS, GROUP, WRITE])
+    assert poller.poll() == []  # it has not heard of it
+    core.controls.reconnect(leader)
+    core.deliver()
+    assert poller.poll() == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+
+
 def test_a_scope_gives_them_back() -> None:
     core = guarded()
     scoped = Scoped(core)
