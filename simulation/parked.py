@@ -30,8 +30,12 @@ if TYPE_CHECKING:
     from mockbroker.replica.fetch_params import FetchParams
 
 
-def needless_waits(broker: Broker) -> Iterator[str]:
-    """Each operation that waits although there is nothing to wait for, and why."""
+def needless_waits(broker: Broker, *, reassigns: bool = False) -> Iterator[str]:
+    """Each operation that waits although there is nothing to wait for, and why.
+
+    `reassigns`: replicas are taken away. Nobody is woken then whom one of them held back from the
+    end of a DeleteRecords, so these are not judged.
+    """
     replicas = broker.services.replicas
     if replicas.has_ready or broker.requests.unfinished:
         return  # what was done in this turn is told in the next
@@ -40,6 +44,8 @@ def needless_waits(broker: Broker) -> Iterator[str]:
         replicas.produce_purgatory,
         replicas.delete_records_purgatory,
     ):
+        if reassigns and purgatory is replicas.delete_records_purgatory:
+            continue
         for operation in _waiting(purgatory):
             why = _why_not(operation)
             if why:
@@ -71,7 +77,10 @@ def _why_not(operation: DelayedOperation) -> str:
 
 def superseded(operation: object) -> RequestContext | None:
     """The request of a parked fetch, if its session was used by another one since."""
-    parked = getattr(getattr(operation, "_answer", None), "__self__", None)
+    answer = getattr(operation, "_answer", None)
+    parked = getattr(
+        getattr(answer, "func", answer), "__self__", None
+    )  # of a long one it is partial
     context = getattr(parked, "context", None)
     if not isinstance(context, IncrementalFetchContext):
         return None

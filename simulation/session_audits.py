@@ -32,6 +32,8 @@ ASK_EVERY_MS = 4.0
 BY_NAMES, BY_IDS = 12, 17
 MOST_LIMIT_MS = 40.0
 """Sessions that may be idle for longer are not waited for."""
+MOST_SLOTS = 2
+"""Nor are shards filled that have more slots."""
 TIMES = 6
 UNKNOWN_ID = 2**31 - 2
 
@@ -165,7 +167,9 @@ class SessionAudits:
         uses them again.
         """
         done = self.came >= TIMES or not self.opens
-        if done or self._waits_to_open or self._limit_ms > MOST_LIMIT_MS * self._scale:
+        slow = self._limit_ms > MOST_LIMIT_MS * self._scale
+        slots = self._cache.shards[0]._max_entries  # noqa: SLF001 -- for the audit alone
+        if done or slow or self._waits_to_open or not 0 < slots <= MOST_SLOTS:
             return
         for _ in self._cache.shards:
             wait_ms = self._ms_until_idle()
@@ -178,7 +182,7 @@ class SessionAudits:
     def _ms_until_idle(self) -> float:
         shards = self._cache.shards
         shard = shards[self._cache._attempts % len(shards)]  # noqa: SLF001 -- for the audit alone
-        if len(shard.sessions) < shard._max_entries or not shard.sessions:  # noqa: SLF001
+        if len(shard.sessions) < shard._max_entries:  # noqa: SLF001
             return 0
         idle_since_ms = min(one.last_used_ms for one in shard.sessions.values())
         # Half of the millisecond is over: clocks tell whole ones.

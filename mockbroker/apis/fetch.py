@@ -17,6 +17,7 @@ and whoever sends it, where Kafka confines it to its metadata log.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import PARKED
@@ -284,20 +285,8 @@ class _LongFetch:
         expired = services.replicas.note_follower_expired
         on_expired = expired if reader.params.is_from_follower else None
         wait = context.wait(reader)
-
-        def answer() -> None:
-            if not ctx.done:
-                delayed, self.delayed = self.delayed, None
-                if delayed is not None:
-                    ctx.woken_by = _woken_by(services, delayed)
-                again = self._read_again(context, reader.params)
-                if reader.told_by_marks:
-                    services.work_in_slices(ctx, again)
-                else:
-                    all_at_once(again)  # who is woken next must see what this one took
-
-        ctx = self.ctx
-        delayed = DelayedFetch(deadline_ms, wait, answer, on_expired)
+        woken = partial(self._woken, context, reader)
+        delayed = DelayedFetch(deadline_ms, wait, woken, on_expired)
         self.delayed = delayed  # for who gives it up meanwhile
         if isinstance(wait, SessionWait) and (yield from wait.weigh_in_slices()):
             self.delayed = None
@@ -307,6 +296,19 @@ class _LongFetch:
         keys = wait.keys()
         if not services.replicas.fetch_purgatory.try_complete_else_watch(delayed, keys):
             self.delayed = delayed
+
+    def _woken(self, context: LongContext, reader: LogReader) -> None:
+        services, ctx = self.services, self.ctx
+        if ctx.done:
+            return
+        delayed, self.delayed = self.delayed, None
+        if delayed is not None:
+            ctx.woken_by = _woken_by(services, delayed)
+        again = self._read_again(context, reader.params)
+        if reader.told_by_marks:
+            services.work_in_slices(ctx, again)
+        else:
+            all_at_once(again)  # who is woken next must see what this one took
 
     def _read_again(self, context: LongContext, params: FetchParams) -> Generator[None, None, None]:
         reader = self.reader_of(params)

@@ -50,6 +50,7 @@ class AuditCrew(Crew):
         self._passed: dict[UnifiedLog, int] = {}
         """The highest high watermark that each log had."""
         self._stopped = self._done = False
+        self._reassigns = self.plan.on["reassign"] or self.plan.on["late_answers"]
         self.followers = FollowerAudits(
             setting.world, setting.truth, tails_are_lost=self.plan.on["lose_tail"]
         )
@@ -114,7 +115,7 @@ class AuditCrew(Crew):
         for broker in self.world.cluster.brokers:
             self.followers.look(broker)
             for wrong in (
-                *needless_waits(broker),
+                *needless_waits(broker, reassigns=self._reassigns),
                 *wrong_writes(broker),
                 *self.groups.look(broker),
                 *self.departures.look(broker),

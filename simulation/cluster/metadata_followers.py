@@ -28,6 +28,7 @@ from mockbroker_protocol.messages.fetch import (
     ReplicaState,
 )
 from mockbroker_protocol.records.batch import iterate_batches
+from simulation.checkers import TOLERANCE_MS
 from simulation.cluster.clients import ClusterClient
 from simulation.cluster.crews import Crew
 from simulation.cluster.metadata_image import MetadataImage
@@ -182,6 +183,8 @@ class QuorumCrew(Crew):
         """Epoch of the log and its high watermark."""
         self._parked: frozenset[ParkedFetch] = frozenset()
         """Who waited at the log."""
+        self._untold: dict[ParkedFetch, float] = {}
+        """Who still does, and when it moved: they are told within a turn."""
         self._operator = setting.operator
         self._rng = setting.stream("quorum")
         self.followers = setting.hire(MetadataFollower, "follower", 2 * self._is_on)
@@ -203,16 +206,20 @@ class QuorumCrew(Crew):
         return {"metadata fetches": sum(follower.answers for follower in self.followers)}
 
     def _watch(self) -> None:
-        """In one epoch the high watermark does not go back, and nobody waits on as it moves."""
+        """In one epoch the high watermark does not go back, and nobody waits on when it moved."""
         quorum = self._quorum
         committed = quorum.epoch, -1 if quorum.high_watermark is None else quorum.high_watermark
         if committed < self._committed:
             self.world.violate(f"the metadata log is at {committed} after {self._committed}")
-        parked = frozenset(quorum._parked)  # noqa: SLF001 -- for the audit alone
-        moved = committed != self._committed and quorum._advance_wakes  # noqa: SLF001
-        if moved and parked & self._parked:
+        now_ms, parked = self.world.now_ms, quorum._parked  # noqa: SLF001 -- for the audit alone
+        if committed != self._committed and quorum._advance_wakes:  # noqa: SLF001
+            for fetch in self._parked.intersection(parked):
+                self._untold.setdefault(fetch, now_ms)
+        late_ms = TOLERANCE_MS + self.world.slack_ms + 1
+        self._untold = {fetch: at for fetch, at in self._untold.items() if fetch in parked}
+        if any(now_ms > moved_ms + late_ms for moved_ms in self._untold.values()):
             self.world.violate(f"the metadata log is at {committed}, and who waits is not told")
-        self._committed, self._parked = committed, parked
+        self._committed, self._parked = committed, frozenset(parked)
 
     def _trouble(self) -> None:
         if self._rng.random() < 0.5:

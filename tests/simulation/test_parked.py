@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,9 @@ from mockbroker.replica import delayed_fetch
 from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.delayed_fetch import COMPLETE
 from mockbroker.replica.partition import PartitionHost
-from simulation.parked import needless_waits
+from simulation.parked import needless_waits, superseded
+from simulation.runner import carry_out
+from simulation.simulation import Run
 from tests.support.simulated import Simulated
 from tests.support.simulated_cluster import SimulatedCluster
 
@@ -86,3 +89,18 @@ def test_a_produce_that_is_done_and_waits_is_noticed(monkeypatch: pytest.MonkeyP
     simulated.world.run_for(500)
     assert "DelayedEntries" in told[0]
     assert told[0].endswith("all of it is done")
+
+
+def test_a_fetch_in_slices_that_was_superseded_is_known() -> None:
+    seen: list[object] = []
+    run = Run(739)
+    run.world.on_step.append(
+        lambda: seen.extend(
+            superseded(operation)
+            for operations in run.world.broker.services.replicas.fetch_purgatory._watchers.values()
+            for operation in operations
+            if isinstance(operation._answer, partial)  # type: ignore[attr-defined]
+        )
+    )
+    assert not carry_out(run).failed
+    assert any(seen)
