@@ -308,15 +308,22 @@ def write(text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=5, help="rounds (default 5)")
-    parser.add_argument("--rows", default="*", help="which, by name (default all)")
+    parser.add_argument(
+        "--rows",
+        default="*",
+        help="which, by a pattern of names as '*1,000 partitions' (default all)",
+    )
     parser.add_argument("--peers", default=",".join(ALL), help="which, with commas")
     parser.add_argument("--write", action="store_true", help="put it into docs/performance.md")
     options = parser.parse_args()
+    rows = [row for row in ROWS if fnmatchcase(row.name, options.rows)]
+    if not rows:
+        there = "\n".join(f"  {row.name}" for row in ROWS)
+        parser.error(f"--rows {options.rows}: no row has such a name; they are\n{there}")
     peers.build_go()
     able = ["echo", "journal", "spin", *peers.available()]
     wanted = options.peers.split(",")
     names = [name for name in ALL if name in able and name in wanted]
-    rows = [row for row in ROWS if fnmatchcase(row.name, options.rows)]
     about = machine()
     found = table(names, rows, run(names, rows, options.rounds))
     rounds = "one round" if options.rounds == 1 else f"medians of {options.rounds} rounds"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from scripts.bench.all import ROWS, Row, ratio, table
+import pytest
+
+from scripts.bench.all import ROWS, Row, main, ratio, table
 
 
 def test_a_ratio_is_of_the_same_round_and_above_1_is_better_for_us() -> None:
@@ -51,3 +53,14 @@ def test_what_is_not_a_peer_is_compared_with_what_it_changes() -> None:
     head, _, line, _ = table(["compiled", "journal", "spin", "kfake"], [row], samples).splitlines()
     assert head.endswith("| compiled to kfake | journal to compiled | spin to kfake |")
     assert line.endswith("| 0.50 | 0.80 | 1.50 |")
+
+
+def test_a_name_of_no_row_is_refused_with_those_that_there_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["all", "--rows", "Produce to 7 *"])
+    with pytest.raises(SystemExit):
+        main()
+    told = capsys.readouterr().err
+    assert "--rows Produce to 7 *: no row has such a name" in told
+    assert "  Produce to 100 partitions" in told
