@@ -248,6 +248,7 @@ class World(Stage):
                     if broker.requests.unfinished:
                         self.sliced_step = self.steps
                         broker.go_on(self.now_ms, self._over)
+                        again = True  # what it did may have others act
             for broker in cores:
                 for outgoing in broker.take_outbox():
                     wire = self._wires.get(outgoing.connection_id)

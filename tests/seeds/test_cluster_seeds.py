@@ -88,14 +88,17 @@ KEPT: dict[int, str] = {
     596: "a coordinator that has loaded a group lets nobody in without the protocol in force",
     243: "who is left has no more than the last target gave it, until there is another",
     172242: "the time-out of a produce begins when its transaction was verified",
+    300206: "what a rule takes away is gone though its broker does not reach the controller",
+    301850: "who waits at the metadata log may be told a turn after it has moved",
+    302065: "what a broker does after its step may have others act",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""
 WITH_LIMITS = frozenset((417, 525, 557, 592, 1130, 1206, 1414, 32107, 50127, 62150, 172242))
 """Those of them that failed when seeds drew limits and turns already."""
-WITH_DAWDLERS = frozenset((596, 243))
+WITH_DAWDLERS = frozenset((596, 243, 300206, 301850, 302065))
 """Those that failed when they drew dawdlers too."""
-OF_SHORT_LIVES = frozenset((243,))
+OF_SHORT_LIVES = frozenset((243, 300206, 301850, 302065))
 """Those that failed when runs lived as long as now."""
 LATEST_KINDS = ["dawdlers"]
 """What all others go without: they failed before seeds drew these."""
