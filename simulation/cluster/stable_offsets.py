@@ -79,7 +79,7 @@ class StableOffsets:
 
     def ask(self, broker: Broker) -> None:
         """Ask for an offset that is under way, if there is one."""
-        found = offsets_ahead(broker)
+        found = [one for one in offsets_ahead(broker) if one.holds(broker)]
         if not found:
             return
         ahead = self._rng.choice(found)
