@@ -78,9 +78,8 @@ def _why_not(operation: DelayedOperation) -> str:
 def superseded(operation: object) -> RequestContext | None:
     """The request of a parked fetch, if its session was used by another one since."""
     answer = getattr(operation, "_answer", None)
-    parked = getattr(
-        getattr(answer, "func", answer), "__self__", None
-    )  # of a long one it is partial
+    answer = getattr(answer, "func", answer)  # of one in slices it is a partial
+    parked = getattr(answer, "__self__", None)
     context = getattr(parked, "context", None)
     if not isinstance(context, IncrementalFetchContext):
         return None
