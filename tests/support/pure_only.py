@@ -41,6 +41,8 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
     ),
     "tests/property/test_costly_frames.py": ("test_more_work_than_it_may_take_is_seen",),
     "tests/simulation/test_coverages.py": (),
+    # Runs a seed that lowers limits: they are in the machine code (simulation.limits).
+    "tests/simulation/test_parked.py": ("test_a_fetch_in_slices_that_was_superseded_is_known",),
     # Put defects into the broker, to try those who are to notice.
     "tests/seeds/test_cluster_group_mutations.py": (),
     "tests/seeds/test_cluster_mutations.py": (),
