@@ -280,9 +280,7 @@ def _group(
         or _told(response, "member_id")
         or (_told(members[0], "member_id") if members else None),
         "instance": _told(request, "group_instance_id"),
-        "generation": _first_told(
-            request, "generation_id", "generation_id_or_member_epoch", "member_epoch"
-        ),
+        "generation": _generation(request),
         "answered_generation": _first_told(response, "generation_id", "member_epoch"),
         "leader": _told(response, "leader"),
         "members": len(members),
@@ -292,6 +290,13 @@ def _group(
     if getattr(request, "API_KEY", None) in _COMMITS:
         line["offsets"] = _offsets(request, response, topic_name)
     return line
+
+
+def _generation(request: object) -> object | None:
+    """A generation, or the epoch of a member; of a heartbeat one below 0 says that it leaves."""
+    if getattr(request, "API_KEY", None) == ApiKey.CONSUMER_GROUP_HEARTBEAT:
+        return _told(request, "member_epoch")
+    return _first_told(request, "generation_id", "generation_id_or_member_epoch")
 
 
 _COMMITS: Final = frozenset({ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT})

@@ -43,6 +43,7 @@ PLANTED = {
     ("hot-partition", "skewed-0"),
     ("hot-key", "skewed"),
     ("member-flaps", "late-poller"),
+    ("member-flaps", "seldom-poller"),
     ("member-flaps", "silent"),
     ("small-fetches", "sipper"),
     ("one-partition-limits", "narrow"),
@@ -203,6 +204,7 @@ def time_that_passes(folder: Path) -> None:
             silent.subscribe(["moves"], on_assign=lambda *_: given.append(None))
             joins_anew(lambda: silent.poll(0.05), given, lambda: broker.clock.advance(6_500))
         polls_late(broker)
+        polls_seldom(broker)
 
 
 def stops_fetching(folder: Path) -> None:
@@ -267,6 +269,15 @@ def polls_late(broker: MockBroker) -> None:
         waits_too_long()
     takes(polls, given)
     reader.close()
+
+
+def polls_seldom(broker: MockBroker) -> None:
+    """A client of KIP-848 leaves by a heartbeat, and this one with its next poll alone."""
+    options = {"group_protocol": "consumer", "max_poll_interval_ms": 400}
+    with closing(consumer(broker, "seldom-poller", **options)) as reader:
+        given: list[object] = []
+        reader.subscribe(["moves"], on_assign=lambda *_: given.append(None))
+        joins_anew(lambda: reader.poll(0.05), given, lambda: threading.Event().wait(1))
 
 
 def joins_anew(

@@ -121,13 +121,18 @@ FROM told JOIN most
   ON told.side = most.side AND told.run = most.run AND told.broker = most.broker
 WHERE refused > 0 OR (lost > 0 AND evicted > 0)"""
 
+# Journals of older releases have null for the epoch of a member that leaves.
+_LEAVES: Final = (
+    "(api = 'LeaveGroup' OR (api = 'ConsumerGroupHeartbeat' AND coalesce(generation, -1) < 0))"
+)
+
 _NEVER: Final = f"""
 WITH reads AS (
   SELECT side, run, client_id, min(seq) AS seq, min(t_ms) AS from_ms, count(*) AS n
   FROM requests WHERE is_fetch AND records_bytes > 0 GROUP BY side, run, client_id
 ), members AS (
   SELECT side, run, client_id, group_, min(seq) AS joined_seq,
-    max(CASE WHEN api = 'LeaveGroup' OR generation = -1 THEN 1 ELSE 0 END) AS left_it
+    max(CASE WHEN {_LEAVES} THEN 1 ELSE 0 END) AS left_it
   FROM requests
   WHERE group_ IS NOT NULL AND api IN ('JoinGroup', 'LeaveGroup', 'ConsumerGroupHeartbeat')
   GROUP BY side, run, client_id, group_
@@ -315,10 +320,9 @@ FROM (
       lag(pause_ms) OVER {_MEMBER} AS silent_ms
     FROM (
       SELECT side, run, broker, connection, client_id, group_, seq,
-        error = 0 AND (api = 'JoinGroup' OR api = 'ConsumerGroupHeartbeat'
-          AND coalesce(generation, -2) = 0) AS joins,
-        api = 'LeaveGroup' OR (api = 'ConsumerGroupHeartbeat' AND coalesce(generation, 0) < 0)
-          AS leaves,
+        error = 0 AND (api = 'JoinGroup'
+          OR (api = 'ConsumerGroupHeartbeat' AND generation = 0)) AS joins,
+        {_LEAVES} AS leaves,
         error IN (25, 110) AS unknown, arrived_ms - lag(completed_ms) OVER {_MEMBER} AS pause_ms
       FROM requests
       WHERE of_group AND fault IS NULL AND group_ IS NOT NULL AND error NOT IN (14, 15, 16, 79)

@@ -88,7 +88,8 @@ def _of_requests(d: Dialect) -> dict[str, str]:
         "heartbeats": f"{_REQUEST} AND api IN ('Heartbeat', 'ConsumerGroupHeartbeat')"
         " AND answered AND error = 0",
         "departures": f"{_REQUEST} AND {group} IS NOT NULL AND (api = 'LeaveGroup'"
-        f" OR error IN (25, 110) OR (api = 'ConsumerGroupHeartbeat' AND {group}.generation < 0))",
+        " OR error IN (25, 110)"
+        f" OR (api = 'ConsumerGroupHeartbeat' AND coalesce({group}.generation, -1) < 0))",
         "outside": f"{_REQUEST} AND api IN ('OffsetCommit', 'TxnOffsetCommit')"
         f" AND {d.has_any('errors', OUTSIDE_GENERATION)}",
         "retriable": f"{_REQUEST} AND api <> 'Produce' AND answered"

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from mockbroker.journal.bodies import MAX_LISTED
+from mockbroker.journal.details import details_of
+from mockbroker_protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
@@ -124,6 +128,16 @@ def test_produce_tells_records_sequences_and_offsets() -> None:
     assert (bad["partition"], bad["offset"], bad["error"]) == (7, -1, 3)
     assert (good["records"], good["producer_id"], good["base_sequence"]) == (2, -1, -1)
     assert (good["crc"], good["keys"]) == (read_batch_header(BATCH).crc, 0)
+
+
+def unnamed(_: bytes) -> None:
+    return None
+
+
+@pytest.mark.parametrize("epoch", [-2, -1, 0, 3])
+def test_a_heartbeat_tells_the_epoch_by_which_a_member_joins_stays_and_leaves(epoch: int) -> None:
+    group: Any = details_of(ConsumerGroupHeartbeatRequest("g", "m", epoch), None, unnamed)["group"]
+    assert group["generation"] == epoch
 
 
 def test_commits_tell_group_generation_and_offsets() -> None:

@@ -87,7 +87,7 @@ class Course {
     const { generation, answered_generation: epoch } = line.group;
     const who = line.client_id;
     if (generation === 0) this.step(line, index, `${who} joined${epoch ? `, epoch ${epoch}` : ""}`);
-    else if (generation < 0) this.step(line, index, `${who} left`);
+    else if (generation < 0) this.leave(line, index);
     else if (epoch !== null && epoch !== undefined && epoch !== generation) this.step(line, index, `${who} went from epoch ${generation} to ${epoch}`);
   }
 

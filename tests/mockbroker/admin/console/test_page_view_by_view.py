@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -197,6 +197,27 @@ def test_a_group_has_members_lag_with_its_course_and_rebalances(
     page.wait_for_selector("svg.spark[aria-label^='Lag, now']")
     page.wait_for_selector("li:has-text('generation 1: billing-1 came')")
     page.wait_for_selector("[aria-label=Offsets] tr:has-text('orders-0')")
+    assert tab.errors == []
+
+
+def test_of_a_member_by_the_newer_protocol_it_is_told_how_it_came_and_went(
+    tab: Tab, broker: MockBroker
+) -> None:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "client.id": "newer",
+            "group.id": "shipping",
+            "group.protocol": "consumer",
+        }
+    )
+    with closing(consumer):
+        consumer.subscribe(["orders"])
+        while not consumer.assignment():
+            consumer.poll(0.05)
+    page = opened(tab, broker, "groups/shipping")
+    page.wait_for_selector("li:has-text('newer joined, epoch')")
+    page.wait_for_selector("li:has-text('newer left')")
     assert tab.errors == []
 
 

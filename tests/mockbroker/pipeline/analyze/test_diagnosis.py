@@ -68,6 +68,7 @@ def test_all_that_is_wrong_is_named_and_nothing_else(diagnosis: Diagnosis) -> No
             "12 connections wanted one at a time, which 16 slots hold",
         ),
         ("late-poller", "", "max.poll.interval.ms"),
+        ("seldom-poller", "", "max.poll.interval.ms"),
         ("silent", "", "its session was over"),
         ("behind", "", "its limit of bytes holds it up"),
         ("slow-tx", "", "s: committed could not read the 6 records from offset 0 on"),
