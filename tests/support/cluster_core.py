@@ -92,8 +92,8 @@ class ClusterCore(Core):
     def controls(self) -> ClusterControls:
         return self.cluster.controls
 
-    def client(  # type: ignore[override]
-        self, client_id: str | None = "test", *, node: int = 1
+    def client(
+        self, client_id: str | None = "test", *, node: int = 1, listener: str = "PLAINTEXT"
     ) -> NodeClient:
         """Connect one more client to a broker."""
         self._made += 1
@@ -106,6 +106,7 @@ class ClusterCore(Core):
             "/127.0.0.1",
             self.now_ms,
             local_address=("127.0.0.1", 9091 + node),
+            listener=listener,
         )
         return client
 

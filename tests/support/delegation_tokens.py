@@ -24,10 +24,12 @@ DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
 
 
+TOKENS = {"delegation.token.secret.key": "a-key", "sasl.enabled.mechanisms": f"PLAIN,{SCRAM}"}
+
+
 def token_core(**configs: str) -> Core:
     """A core with users alice and admin, and a secret key."""
-    config = {"delegation.token.secret.key": "a-key", "sasl.enabled.mechanisms": f"PLAIN,{SCRAM}"}
-    return login_core({**config, **configs})
+    return login_core({**TOKENS, **configs})
 
 
 def create(

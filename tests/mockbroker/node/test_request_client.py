@@ -1,4 +1,4 @@
-"""A principal loses ACLs in mid-session by a rule, on the wire of the core."""
+"""A principal loses ACLs, or its token, in mid-session by a rule, on the wire of the core."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from mockbroker.metadata.acls import Acl, PatternType, Permission, ResourceType
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.delegation_tokens import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
@@ -20,8 +24,12 @@ from mockbroker_protocol.messages.fetch import (
     FetchResponse,
 )
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.cluster_core import ClusterCore
 from tests.support.core import Core
+from tests.support.delegation_tokens import TOKENS, token_login
+from tests.support.logins import CONFIG as LOGINS
+from tests.support.logins import logged_in
 from tests.support.scoped import Scoped
 
 if TYPE_CHECKING:
@@ -176,6 +184,20 @@ def test_they_are_lost_though_the_broker_does_not_reach_its_controller() -> None
     core.controls.reconnect(leader)
     core.deliver()
     assert poller.poll() == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+
+
+def test_a_token_expires_though_the_broker_does_not_reach_its_controller() -> None:
+    core = ClusterCore(topics={"orders": 1}, config={**LOGINS, **TOKENS})
+    owner = logged_in(core)
+    owner.send(CreateDelegationTokenRequest(None, None, [], -1), 3)
+    core.advance(1)
+    made = owner.receive(CreateDelegationTokenResponse)
+    client, _ = token_login(core, made.token_id, made.hmac)
+    core.controls.isolate(1)
+    rule = arm(core, expire_token=True, stage="after")
+    client.call(MetadataRequest(None), 5, MetadataResponse)
+    (left,) = core.cluster.metadata.delegation_tokens.values()
+    assert (rule.hits, left.expiry_wall_ms) == (1, core.cluster.clock.wall_ms())
 
 
 def test_a_scope_gives_them_back() -> None:
