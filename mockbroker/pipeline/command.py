@@ -170,10 +170,38 @@ def _fail(message: str) -> int:
 # -- the jobs ------------------------------------------------------------------------------
 
 
+def _take_schemas(arguments: argparse.Namespace) -> None:
+    """Ask the registry, if there is one, for the schemas of ids that are named."""
+    from mockbroker.pipeline.registered import OPTION, avro_of
+
+    url = arguments.schema_registry
+    if url is None:
+        return
+    of_use = False
+    for role in ("key", "value"):
+        given = vars(arguments)
+        schema_id = given[f"{role}_schema_id"]
+        if given[f"{role}_format"] != "avro" or schema_id is None:
+            continue
+        of_use = True
+        if schema_id < 0 and arguments.checkpoint:
+            raise PipelineError(
+                f"--{role}-schema-id any: with --checkpoint name the id, as what comes later may"
+                " have others"
+            )
+        if schema_id >= 0 and given[f"{role}_schema"] is None:
+            given[f"{role}_schema"] = avro_of(url, schema_id)
+    if not of_use:
+        raise PipelineError(
+            f"{OPTION} is for --value-format avro with --value-schema-id, or the key's"
+        )
+
+
 def _check_load(arguments: argparse.Namespace) -> None:
     from mockbroker.pipeline.sources import format_of
 
     parse_bootstrap(arguments.bootstrap)
+    _take_schemas(arguments)
     if arguments.format is None:
         format_of(arguments.source)
     if arguments.create is None:
@@ -241,6 +269,7 @@ def _check_dump(arguments: argparse.Namespace) -> None:
     from mockbroker.pipeline.topic_range import check_order, check_range
 
     parse_bootstrap(arguments.bootstrap)
+    _take_schemas(arguments)
     check_range(pipeline_options.range_of(arguments), pipeline_options.broker_of(arguments))
     if arguments.follow and not arguments.checkpoint:
         raise PipelineError("--follow needs --checkpoint DIR: where the next run goes on from")
@@ -251,16 +280,11 @@ def _check_dump(arguments: argparse.Namespace) -> None:
 
 
 def _run_dump(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
-    from mockbroker.pipeline.dump import DumpSpec, DumpTarget, run_dump
+    from mockbroker.pipeline.dump import Coding, DumpSpec, DumpTarget, run_dump
 
-    spec = DumpSpec(
-        arguments.key_format,
-        arguments.value_format,
-        arguments.key_schema,
-        arguments.value_schema,
-        arguments.key_schema_id,
-        arguments.value_schema_id,
-    )
+    key = Coding(arguments.key_format, arguments.key_schema, arguments.key_schema_id)
+    value = Coding(arguments.value_format, arguments.value_schema, arguments.value_schema_id)
+    spec = DumpSpec(key, value, arguments.schema_registry)
     target = DumpTarget(
         arguments.output,
         arguments.format,

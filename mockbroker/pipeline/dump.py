@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -19,8 +19,9 @@ from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
 
 from mockbroker.pipeline.dump_stream import observed_rows, run_query
 from mockbroker.pipeline.errors import PipelineError
-from mockbroker.pipeline.framing import unframed
+from mockbroker.pipeline.framing import ANY_SCHEMA, unframed
 from mockbroker.pipeline.records import size_bytes
+from mockbroker.pipeline.registered import writers_of
 from mockbroker.pipeline.sources import CSV_OPTIONS, TABLE, fitting, write_dataset
 from mockbroker.pipeline.summary import Summary
 from mockbroker.pipeline.topic_range import (
@@ -33,6 +34,8 @@ from mockbroker.pipeline.topic_range import (
 from mockbroker.pipeline.topics import read_topics, require_connector, stream_topics
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import Column, DataFrame, SparkSession
 
 DERIVED: Final = {"date": "yyyy-MM-dd", "hour": "HH"}
@@ -48,19 +51,26 @@ _VARIANT_TYPES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class DumpSpec:
-    """How keys and values are decoded. Schemas: DDL for json, a JSON text for avro.
+class Coding:
+    """How the bytes of a column are decoded. `schema`: DDL for json, a JSON text for avro.
 
-    With a schema id they are in Confluent's framing: only those of this id are decoded; ANY_SCHEMA
-    stands for all.
+    With a `schema_id` they are in Confluent's framing: only those of this id are decoded;
+    ANY_SCHEMA stands for all. `writers` are Avro schemas by id, which `schema` reads them by.
     """
 
-    key_format: str = "raw"
-    value_format: str = "raw"
-    key_schema: str | None = None
-    value_schema: str | None = None
-    key_schema_id: int | None = None
-    value_schema_id: int | None = None
+    format: str = "raw"
+    schema: str | None = None
+    schema_id: int | None = None
+    writers: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DumpSpec:
+    """How records are decoded; `registry`: the URL of one that has the schemas of any id."""
+
+    key: Coding = Coding()
+    value: Coding = Coding()
+    registry: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,35 +93,43 @@ def decode(records: DataFrame, spec: DumpSpec) -> DataFrame:
 
     A value that is no JSON or Avro of that schema is null, with its bytes in `_undecoded`.
     """
-    key = decoded("key", spec.key_format, spec.key_schema, spec.key_schema_id)
-    value = decoded("value", spec.value_format, spec.value_schema, spec.value_schema_id)
+    key, value = decoded("key", spec.key), decoded("value", spec.value)
     columns: list[Column] = [
         *(F.col(name) for name in ("topic", "partition", "offset", "timestamp")),
         key.alias("key"),
         value.alias("value"),
         F.col("headers"),
     ]
-    if spec.value_format in {"json", "avro"} or spec.value_schema_id is not None:
+    if spec.value.format in {"json", "avro"} or spec.value.schema_id is not None:
         undecoded = F.when(value.isNull() & F.col("value").isNotNull(), F.col("value"))
         columns.append(undecoded.alias(CORRUPT))
     return records.select(*columns)
 
 
-def decoded(
-    column: str, format_name: str, schema: str | None, schema_id: int | None = None
-) -> Column:
+def decoded(column: str, coding: Coding) -> Column:
     """The bytes in a column as what they are said to be."""
-    raw = F.col(column) if schema_id is None else unframed(F.col(column), schema_id)
-    if format_name == "raw":
+    raw, schema = F.col(column), coding.schema
+    if coding.schema_id is not None:
+        raw = unframed(raw, coding.schema_id)
+    if coding.format == "raw":
         return raw
-    if format_name == "string":
+    if coding.format == "string":
         return raw.cast("string")
     if not schema:
-        raise PipelineError(f"--{column}-format {format_name} needs --{column}-schema")
-    if format_name == "avro":
+        raise PipelineError(f"--{column}-format {coding.format} needs --{column}-schema")
+    if coding.format == "avro":
         from pyspark.sql.avro.functions import from_avro
 
-        return from_avro(raw, avro_schema(column, schema), {"mode": "PERMISSIVE"})
+        reader, options = avro_schema(column, schema), {"mode": "PERMISSIVE"}
+        if not coding.writers:
+            return from_avro(raw, reader, options)
+        by_id = {"avroSchema": reader, **options}
+        return F.coalesce(
+            *(
+                from_avro(unframed(F.col(column), one), writer, by_id)
+                for one, writer in coding.writers.items()
+            )
+        )
     # A record that from_json cannot read has null in all fields: only JSON objects count.
     parsed = F.from_json(raw.cast("string"), schema, {"mode": "PERMISSIVE"})
     return F.when(is_json(raw.cast("string")), parsed)
@@ -195,13 +213,12 @@ def run_dump(
     """Read the range, decode, write; the summary counts what was written."""
     require_connector(spark)
     options = read_options(broker, wanted, known_partitions(broker, wanted))
-    if spec.value_format == "json" and spec.value_schema == "infer":
-        inferred = infer_json_schema(read_topics(spark, options))
-        spec = DumpSpec(spec.key_format, spec.value_format, spec.key_schema, inferred)
+    records = read_topics(spark, options)
+    spec, notes = with_schemas(records, spec)
     if target.checkpoint is not None:
         return run_stream(stream_topics(spark, options), spec, target)
     seen = Observation()
-    records = read_topics(spark, options).observe(
+    records = records.observe(
         seen, F.count(F.lit(1)).alias("rows"), F.sum(size_bytes()).alias("bytes")
     )
     write_dataset(
@@ -216,7 +233,29 @@ def run_dump(
     )
     if not summary.rows:
         summary.notes.append(what_is_there(wanted, broker))
+    summary.notes += notes
     return summary
+
+
+def with_schemas(records: DataFrame, spec: DumpSpec) -> tuple[DumpSpec, list[str]]:
+    """With the schemas that the records themselves tell, and notes of those nobody knows."""
+    notes: list[str] = []
+
+    def known(column: str, coding: Coding) -> Coding:
+        if coding.format == "json" and coding.schema == "infer":
+            texts = records
+            if coding.schema_id is not None:
+                texts = records.select(unframed(F.col(column), coding.schema_id).alias(column))
+            return replace(coding, schema=infer_json_schema(texts, column))
+        if spec.registry is None or coding.format != "avro" or coding.schema_id != ANY_SCHEMA:
+            return coding
+        writers, unknown = writers_of(records, column, spec.registry)
+        notes.extend(unknown)
+        if not writers:
+            raise PipelineError(f"no {column} was written with a schema that the registry has")
+        return replace(coding, schema=coding.schema or writers[max(writers)], writers=writers)
+
+    return replace(spec, key=known("key", spec.key), value=known("value", spec.value)), notes
 
 
 def run_stream(records: DataFrame, spec: DumpSpec, target: DumpTarget) -> Summary:

@@ -1,6 +1,6 @@
 """Confluent's framing of keys and values: a zero byte, the id of a schema in four bytes, the rest.
 
-Pure; called by `load` and `dump`. No registry is asked: the id is given, and so is the schema.
+Pure; called by `load` and `dump`. What schema an id means is given, or `registered` asks for it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,13 @@ def prefix(schema_id: int) -> bytes:
 def framed(encoded: Column, schema_id: int) -> Column:
     """The bytes behind the id of their schema; null stays null."""
     return F.concat(F.unhex(F.lit(prefix(schema_id).hex())), encoded)
+
+
+def id_of(framed_bytes: Column) -> Column:
+    """The id that stands before the bytes; null where they have no such prefix."""
+    head = F.hex(F.call_function("substring", framed_bytes, F.lit(1), F.lit(_PREFIX_BYTES)))
+    found = F.conv(head, 16, 10).cast("long")
+    return F.when((F.length(head) == 2 * _PREFIX_BYTES) & (found < 1 << 31), found)
 
 
 def unframed(framed_bytes: Column, schema_id: int) -> Column:

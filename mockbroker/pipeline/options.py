@@ -119,6 +119,7 @@ def add_columns(command: argparse.ArgumentParser) -> None:
             metavar="N",
             help="send it in Confluent's framing, behind this id",
         )
+    add_registry(command)
     add(
         "--header",
         action="append",
@@ -208,6 +209,7 @@ def add_dump(command: argparse.ArgumentParser) -> None:
             metavar="N",
             help="it is in Confluent's framing: decode those of this id, or of any",
         )
+    add_registry(command)
     add("--overwrite", action="store_true", help="replace what is in the folder")
     add("--checkpoint", metavar="DIR", help="dump only what is new since the last run with it")
     add(
@@ -304,6 +306,23 @@ def choices_of(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         return found
 
     return read
+
+
+def add_registry(command: argparse.ArgumentParser) -> None:
+    """Of the jobs that read or write Confluent's framing."""
+    command.add_argument(
+        "--schema-registry",
+        type=registry_url,
+        metavar="URL",
+        help="avro: has the schemas of the ids; http://[USER:PASSWORD@]HOST:PORT",
+    )
+
+
+def registry_url(text: str) -> str:
+    """The URL of a registry that answers as Confluent's."""
+    if not text.startswith(("http://", "https://")):
+        raise argparse.ArgumentTypeError(f"{text!r} is no http:// or https:// URL")
+    return text
 
 
 def schema_id(text: str) -> int:

@@ -1,7 +1,8 @@
 """A schema registry as Confluent's is asked: the schema of an id, with what it refers to.
 
-`decoding` asks. The requests run in a thread, so that the broker serves meanwhile. An id means one
-schema for ever, so what was found is kept; what was not is asked for again after a moment.
+`decoding` asks, and jobs of the pipeline. For the admin API the requests run in a thread, so that
+the broker serves meanwhile. An id means one schema for ever, so what was found is kept; what was
+not is asked for again after a moment.
 
 Source: Confluent's Schema Registry API, `/schemas/ids/{id}` and `/subjects/{subject}/versions/{n}`.
 """
@@ -30,6 +31,10 @@ PROTOBUF: Final = "PROTOBUF"
 
 class SchemaError(Exception):
     """Why a value cannot be decoded, in one line."""
+
+
+class UnknownSchemaError(SchemaError):
+    """The registry has no schema of that id."""
 
 
 class Schema(NamedTuple):
@@ -65,7 +70,7 @@ class SchemaRegistry:
             del self._refused[schema_id], self._found[schema_id]
         found = self._found.get(schema_id)
         if found is None:
-            found = asyncio.ensure_future(asyncio.to_thread(self._load, schema_id))
+            found = asyncio.ensure_future(asyncio.to_thread(self.load, schema_id))
             self._found[schema_id] = found
             found.add_done_callback(lambda done: self._note(schema_id, done))
             if len(self._found) > MAX_KEPT:
@@ -76,7 +81,8 @@ class SchemaRegistry:
         if self._found.get(schema_id) is done and (done.cancelled() or done.exception()):
             self._refused[schema_id] = monotonic()
 
-    def _load(self, schema_id: int) -> Schema:
+    def load(self, schema_id: int) -> Schema:
+        """The schema of an id, asked for now. Raises SchemaError."""
         path = f"/schemas/ids/{schema_id}"
         answer = self._get(path, f"has no schema {schema_id}")
         kind = str(answer.get("schemaType") or AVRO)
@@ -119,7 +125,7 @@ class SchemaRegistry:
         finally:
             connection.close()
         if answer.status == http.client.NOT_FOUND:
-            raise SchemaError(f"{self.name} {missing}")
+            raise UnknownSchemaError(f"{self.name} {missing}")
         if answer.status != http.client.OK:
             raise SchemaError(f"{self.name} answered {answer.status} {answer.reason}")
         if len(data) > MAX_BYTES:

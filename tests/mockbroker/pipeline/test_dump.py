@@ -13,6 +13,7 @@ from mockbroker.pipeline.command import run
 from mockbroker.pipeline.dump import avro_schema, ddl_of_variant
 from mockbroker.pipeline.errors import PipelineError
 from tests.support import whole_topics
+from tests.support.fake_registry import framed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,6 +89,18 @@ def test_json_is_decoded_by_an_inferred_schema_and_poison_is_kept(
     assert (two["value"]["a"], two["value"]["d"]) == (2, "x")
     assert (bad["value"], bytes(bad["_undecoded"])) == (None, b"{poison")
     assert one["_undecoded"] is None
+
+
+@pytest.mark.spark
+def test_a_schema_is_inferred_behind_a_prefix(
+    spark: SparkSession, broker: MockBroker, topic: str, tmp_path: Path
+) -> None:
+    produce(broker, topic, *(framed(7, b'{"a": %d}' % n) for n in range(2)), framed(8, b"other"))
+    out = str(tmp_path / "out")
+    words = ["--value-format", "json", "--value-schema", "infer", "--value-schema-id", "7"]
+    assert dump(spark, broker, out, "--topic", topic, *words) == 0
+    rows = spark.read.parquet(out).orderBy("offset").collect()
+    assert [row["value"] and row["value"]["a"] for row in rows] == [0, 1, None]
 
 
 @pytest.mark.spark
