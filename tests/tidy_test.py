@@ -41,6 +41,7 @@ LEFTOVERS = ("TO" + "DO", "FIX" + "ME", "X" * 3, "NotImplemented" + "Error")
 TESTED_ELSEWHERE = {
     "mockbroker/__main__.py": "tests/mockbroker/cli/test_main.py",
     "mockbroker/pipeline/__main__.py": "tests/mockbroker/pipeline/test_command.py",
+    "mockbroker/what_if/errors.py": "tests/mockbroker/what_if/test_topology.py",
 }
 for part in (
     "fetch_classes",

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from mockbroker.config.errors import ConfigError
 from mockbroker.journal.request import SHUTDOWN
 from mockbroker.metadata.changes import PartitionState
+from mockbroker.what_if.errors import WhatIfError
 from mockbroker_protocol.fetch_codec import decode_fetch_request
 from mockbroker_protocol.headers import decode_request_header
 
@@ -280,9 +280,9 @@ def recording_of(broker: int, lines: Iterable[Line]) -> Recording:
 
 
 def check_run(line: Line, where: str) -> None:
-    """Refuse a journal, by its `run` line, that cannot be run again. Raises ConfigError."""
+    """Refuse a journal, by its `run` line, that cannot be run again. Raises WhatIfError."""
     if not line.get("replay"):
-        raise ConfigError(
+        raise WhatIfError(
             f"{where} has not what it takes to be run again:"
             f" record it with {OPTION}, for followers with --journal-replication too"
         )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from mockbroker.config.errors import ConfigError
+from mockbroker.what_if.errors import WhatIfError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,12 +94,12 @@ MIN_LIMIT_BYTES: Final = 1024
 
 
 def topology_from(values: Mapping[str, object]) -> Topology:
-    """A topology of plain values. Raises ConfigError, which names the value."""
+    """A topology of plain values. Raises WhatIfError, which names the value."""
     known = {each.name: each for each in fields(Topology)}
     given: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
-            raise ConfigError(f"{name}: no such value (there are {', '.join(sorted(known))})")
+            raise WhatIfError(f"{name}: no such value (there are {', '.join(sorted(known))})")
         given[name] = _replicas(value) if name == "replicas" else _number(name, value)
     made = Topology(**given)
     _check(made)
@@ -108,15 +108,15 @@ def topology_from(values: Mapping[str, object]) -> Topology:
 
 def _number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"{name}: {value!r} is no number")
+        raise WhatIfError(f"{name}: {value!r} is no number")
     if name not in {"change_rate", "seconds", "travel_ms"} and value != int(value):
-        raise ConfigError(f"{name}: {value!r} is no whole number")
+        raise WhatIfError(f"{name}: {value!r} is no whole number")
     return value
 
 
 def _replicas(value: object) -> list[tuple[str, int, list[int]]]:
     if not isinstance(value, list):
-        raise ConfigError("replicas: not a list of [topic, partition, [broker, …]]")
+        raise WhatIfError("replicas: not a list of [topic, partition, [broker, …]]")
     placed = []
     for each in value:
         match each:
@@ -125,24 +125,24 @@ def _replicas(value: object) -> list[tuple[str, int, list[int]]]:
             ) and len(set(nodes)) == len(nodes):
                 placed.append((topic, index, list(nodes)))
             case _:
-                raise ConfigError(f"replicas: {each!r} is not [topic, partition, [broker, …]]")
+                raise WhatIfError(f"replicas: {each!r} is not [topic, partition, [broker, …]]")
     return placed
 
 
 def _check(made: Topology) -> None:
     for name in _POSITIVE:
         if getattr(made, name) <= 0:
-            raise ConfigError(f"{name}: must be more than 0")
+            raise WhatIfError(f"{name}: must be more than 0")
     for name in _NOT_NEGATIVE:
         if getattr(made, name) < 0:
-            raise ConfigError(f"{name}: must not be negative")
+            raise WhatIfError(f"{name}: must not be negative")
     if made.replication > made.brokers and not made.replicas:
-        raise ConfigError(f"replication: {made.replication}, of {made.brokers} brokers")
+        raise WhatIfError(f"replication: {made.replication}, of {made.brokers} brokers")
     if not MIN_BATCH_BYTES <= made.batch_bytes <= MAX_BATCH_BYTES:
-        raise ConfigError(f"batch_bytes: must be from {MIN_BATCH_BYTES} to {MAX_BATCH_BYTES}")
+        raise WhatIfError(f"batch_bytes: must be from {MIN_BATCH_BYTES} to {MAX_BATCH_BYTES}")
     for name in ("fetch_max_bytes", "replica_max_bytes"):
         if not MIN_LIMIT_BYTES <= getattr(made, name) <= NO_LIMIT:
-            raise ConfigError(f"{name}: must be from {MIN_LIMIT_BYTES} to {NO_LIMIT}")
+            raise WhatIfError(f"{name}: must be from {MIN_LIMIT_BYTES} to {NO_LIMIT}")
 
 
 # -- one broker ------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mockbroker.config.errors import ConfigError
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.options import positive, positive_number
 from mockbroker.pipeline.progress import Bar
 from mockbroker.pipeline.what_if import output
+from mockbroker.what_if.errors import WhatIfError
 from mockbroker.what_if.topology import SCENARIOS, topology_from
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _topology(arguments: argparse.Namespace) -> Topology:
             values[name.replace("-", "_")] = given
     try:
         return topology_from(values)
-    except ConfigError as error:
+    except WhatIfError as error:
         name, _, rest = str(error).partition(":")
         raise PipelineError(f"--{name.replace('_', '-')}:{rest}") from None
 

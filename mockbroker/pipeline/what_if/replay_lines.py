@@ -17,9 +17,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from mockbroker.config.errors import ConfigError
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.what_if.engine import send_code
+from mockbroker.what_if.errors import WhatIfError
 from mockbroker.what_if.recording import FETCH, KINDS, SHARED_KINDS, check_run
 from mockbroker.what_if.replay import replay_figures
 
@@ -53,7 +53,7 @@ def check_files(files: Sequence[str]) -> None:
 def _check_run(line: Row, where: str) -> None:
     try:
         check_run(line, where)
-    except ConfigError as error:
+    except WhatIfError as error:
         raise PipelineError(f"JOURNALS: {error}") from None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.config.errors import ConfigError
+from mockbroker.what_if.errors import WhatIfError
 from mockbroker.what_if.recording import check_run, id_of, recording_of
 
 ID = "7hRXy-wLQkGBh-in1Be46A"
@@ -92,5 +92,5 @@ def test_followers_are_run_again_where_all_of_them_are_there() -> None:
 
 def test_a_journal_that_lacks_what_it_takes_names_the_option() -> None:
     check_run({"replay": True}, "journal")
-    with pytest.raises(ConfigError, match=r"^journal has not .*--journal-replay, "):
+    with pytest.raises(WhatIfError, match=r"^journal has not .*--journal-replay, "):
         check_run({"kind": "run"}, "journal")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.config.errors import ConfigError
+from mockbroker.what_if.errors import WhatIfError
 from mockbroker.what_if.topology import (
     Topology,
     brokers_of,
@@ -79,5 +79,5 @@ def test_values_make_it_again() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_by_name(values: dict[str, object], told: str) -> None:
-    with pytest.raises(ConfigError, match=f"^{told}"):
+    with pytest.raises(WhatIfError, match=f"^{told}"):
         topology_from(values)
