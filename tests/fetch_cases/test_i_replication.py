@@ -154,7 +154,7 @@ def test_146_acks_of_all_wait_until_the_follower_asks_for_more(replicas: Replica
     producer, follower = replicas.reader(), replicas.follower()
     produce_to_all(producer, topic, 2 * LONG_MS)
     replicas.parked(producer)
-    assert follower.fetch(topic.at(0)).only.size == 118
+    replicas.until(lambda: follower.fetch(topic.at(0)).only.size == 118)
     replicas.parked(producer)
     follower.fetch(topic.at(0, 1))
     assert produced(producer) == (0, 0)
