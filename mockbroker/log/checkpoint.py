@@ -43,9 +43,15 @@ class LogCheckpoint:
             and log.last_records_of_producers() == kept.last_records_of_producers()
         )
 
-    def restored(self) -> UnifiedLog:
-        """The log of then. Call it once: from then on it goes on by itself."""
+    def restored(self, now: UnifiedLog | None) -> UnifiedLog:
+        """The log of then. Call it once: from then on it goes on by itself.
+
+        A producer that has written on to the log of `now` is new to that of then: it lives longer
+        than what it wrote, and its client cannot count back.
+        """
         log = self._log
+        if now is not None:
+            log.forget_producers_ahead(now)
         if self._active is not None:
             log.segments()[-1].back_to(self._active)
         return log

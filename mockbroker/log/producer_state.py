@@ -236,6 +236,18 @@ class ProducerStateManager:
         for producer_id in expired:
             del self.producers[producer_id]
 
+    def forget_those_ahead(self, later: ProducerStateManager) -> None:
+        """Forget producers that have written on in `later`, and have no transaction open here.
+
+        Their next sequence follows what they wrote there; of one that is not known any goes.
+        """
+        goes_on, written = later.last_records(), self.last_records()
+        for producer_id, entry in [*self.producers.items()]:
+            if entry.current_txn_first_offset == NO_OFFSET and (
+                goes_on.get(producer_id, written[producer_id]) != written[producer_id]
+            ):
+                del self.producers[producer_id]
+
     def oldest_timestamp(self) -> int | None:
         """The last write of the producer that is silent the longest, of those that may expire."""
         return min(

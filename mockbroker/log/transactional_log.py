@@ -89,6 +89,11 @@ class TransactionalLog(LocalLog):
         producers = self._producers
         return {} if producers is None else producers.last_records()
 
+    def forget_producers_ahead(self, later: TransactionalLog) -> None:
+        """Forget producers that have written on in a later state of this log."""
+        if self._producers is not None and later._producers is not None:
+            self._producers.forget_those_ahead(later._producers)
+
     def expire_producers(self, now_wall_ms: int, expiration_ms: int) -> int | None:
         """Forget producers that are silent for so long; when to look again, None: at no time."""
         producers = self._producers

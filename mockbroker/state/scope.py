@@ -125,7 +125,7 @@ class Scope(Generic[MarkT]):
             now = node.logs.get(key)
             if now is not None and checkpoint.is_state_of(now):
                 return False
-            node.logs[key] = checkpoint.restored()
+            node.logs[key] = checkpoint.restored(now)
             return True
         topic = node.broker.services.metadata.topics_by_id.get(key[0])
         replicas = node.broker.services.replicas
@@ -134,7 +134,7 @@ class Scope(Generic[MarkT]):
             return False
         if partition.log is not None and checkpoint.is_state_of(partition.log):
             return False
-        log = checkpoint.restored()
+        log = checkpoint.restored(partition.log)
         log.config = topic.config.log_config
         partition.replace_log(log)
         return True

@@ -15,7 +15,7 @@ from mockbroker.state import groups
 from mockbroker.testing.topic_view import DEFAULT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.state.groups import Group, Member, Sharing
@@ -113,15 +113,24 @@ class GroupView(ABC, Generic[S]):
         return self._bridge.wait(reached, timeout, explain)
 
     def wait_caught_up(
-        self, timeout: float = DEFAULT_TIMEOUT_SECONDS
+        self,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        *,
+        topics: Collection[str] | None = None,
     ) -> dict[tuple[str, int], int]:
-        """Wait until it has committed all that there is."""
+        """Wait until it has committed all that there is, of these topics (None: of all its own).
+
+        What a group reads and never commits, such as changelogs, has to be left out.
+        """
 
         def caught_up(source: S) -> Offsets | None:
             lag = self._lag(source)
+            if topics is not None:
+                lag = {at: behind for at, behind in lag.items() if at[0] in topics}
             return lag if lag and not any(lag.values()) else None
 
-        return self._bridge.wait(caught_up, timeout, self._instead("catch up", timeout))
+        wanted = "catch up" if topics is None else f"catch up in {', '.join(topics)}"
+        return self._bridge.wait(caught_up, timeout, self._instead(wanted, timeout))
 
     def commit(self, offsets: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
         """Commit for it from outside; returns all that it has committed then.

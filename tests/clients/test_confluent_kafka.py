@@ -9,6 +9,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from mockbroker import MockBroker
 from tests.clients.workload import (
     HEARTBEAT_MS,
     MAX_POLL_RECORDS,
@@ -136,3 +137,25 @@ def test_a_group_reads_back_what_was_produced(
     committed = {p.partition: p.offset for p in reader.committed(partitions, timeout=60)}
     check(tally, ends, committed)
     reader.close()
+
+
+def test_an_idempotent_producer_goes_on_after_the_end_of_a_scope() -> None:
+    """What a service that lives as long as the tests has: its sequences are never taken back."""
+    with MockBroker(topics={"orders": 1}) as broker:
+        conf = {"bootstrap.servers": broker.bootstrap_servers, "enable.idempotence": True}
+        producer = confluent_kafka.Producer(conf)
+        failed: list[object] = []
+
+        def send(count: int) -> None:
+            for number in range(count):
+                producer.produce("orders", str(number), on_delivery=lambda e, _: failed.append(e))
+            assert producer.flush(30) == 0
+
+        send(1)
+        for count in (5, 3):
+            with broker.scope():
+                send(count)
+                assert len(broker.topic("orders").records()) == 1 + count
+        send(1)
+        assert failed == [None] * 10
+        assert [record.value for record in broker.topic("orders").records()] == [b"0", b"0"]

@@ -335,6 +335,8 @@ def _result(future: Future[T], kind: type[Exception]) -> T:
 
     try:
         return future.result(TIMEOUT_SECONDS)
+    except TimeoutError:
+        raise kind(f"no answer in {TIMEOUT_SECONDS:g} s; ask again") from None
     except KafkaException as error:
         reason = error.args[0]
         name = reason.name()

@@ -11,6 +11,7 @@ from mockbroker.log.checkpoint import LogCheckpoint
 from mockbroker.log.cleaner import clean
 from mockbroker.log.retention import delete_old_segments
 from mockbroker.log.unified_log import UnifiedLog
+from mockbroker_protocol.errors import ErrorCode
 from tests.mockbroker.log.batches import NOW, abort, log_with, plain, produced, put
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def test_goes_back_whatever_happened(
     assert checkpoint.is_state_of(log)
     change(log)
     assert not checkpoint.is_state_of(log)
-    back = checkpoint.restored()
+    back = checkpoint.restored(log)
     assert state(back) == before
     put(back, plain(60, key=b"k"))
     assert back.log_end_offset == 8
@@ -95,9 +96,22 @@ def test_an_open_transaction_is_open_again() -> None:
     checkpoint = LogCheckpoint(log)
     abort(log, 7)
     assert log.last_stable_offset == 3
-    back = checkpoint.restored()
+    back = checkpoint.restored(log)
     assert (back.last_stable_offset, back.high_watermark) == (1, 2)
     assert back.has_ongoing_transaction(7, 0)
+
+
+def test_a_producer_that_has_written_on_is_new_to_the_log() -> None:
+    """Its client cannot count back, and who is new may begin anywhere; the others are known."""
+    log = log_with(*(produced(producer, 0, 0) for producer in (1, 2, 3)))
+    checkpoint = LogCheckpoint(log)
+    put(log, produced(1, 0, 1))
+    put(log, produced(2, 1, 0))
+    put(log, produced(4, 0, 0))
+    back = checkpoint.restored(log)
+    assert back.last_records_of_producers() == {3: (2, 0)}
+    for batch in (produced(1, 0, 2), produced(2, 1, 1), produced(3, 0, 1), produced(4, 0, 1)):
+        assert put(back, batch).error is ErrorCode.NONE
 
 
 def test_a_checkpoint_costs_no_look_at_records() -> None:
@@ -105,7 +119,7 @@ def test_a_checkpoint_costs_no_look_at_records() -> None:
     segments = log.segments()
     checkpoint = LogCheckpoint(log)
     append(log)
-    assert checkpoint.restored().segments() is segments
+    assert checkpoint.restored(log).segments() is segments
 
 
 def test_a_new_epoch_alone_is_no_change() -> None:
@@ -119,4 +133,4 @@ def test_an_empty_log_is_empty_again() -> None:
     log = UnifiedLog()
     checkpoint = LogCheckpoint(log)
     put(log, plain())
-    assert checkpoint.restored().log_end_offset == 0
+    assert checkpoint.restored(log).log_end_offset == 0

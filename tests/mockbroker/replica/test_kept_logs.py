@@ -44,7 +44,7 @@ def test_a_log_is_kept_before_its_first_change_and_once() -> None:
     (checkpoint,) = scope.checkpoints.values()
     write(core)
     assert list(scope.checkpoints) == [(partition_of(core).topic_id, 0)]
-    assert checkpoint.restored().log_end_offset == 1
+    assert checkpoint.restored(None).log_end_offset == 1
 
 
 def test_each_scope_keeps_by_itself() -> None:
@@ -56,7 +56,7 @@ def test_each_scope_keeps_by_itself() -> None:
     write(core)
     write(core, 1)
     ends = [
-        [checkpoint.restored().log_end_offset for checkpoint in scope.checkpoints.values()]
+        [checkpoint.restored(None).log_end_offset for checkpoint in scope.checkpoints.values()]
         for scope in (inner, outer)
     ]
     assert ends == [[1, 0], [0, 0]]
@@ -72,7 +72,7 @@ def test_a_scope_that_starts_anew_keeps_what_changes_then() -> None:
     kept.start_anew(scope)
     assert not scope.checkpoints
     write(core)
-    assert [one.restored().log_end_offset for one in scope.checkpoints.values()] == [1]
+    assert [one.restored(None).log_end_offset for one in scope.checkpoints.values()] == [1]
 
 
 def test_of_a_topic_of_the_scope_nothing_is_kept() -> None:
@@ -87,7 +87,7 @@ def test_a_log_that_goes_is_kept() -> None:
     write(core)
     scope = kept_logs(core).begin(Topics())
     core.cluster.controller.delete_topics([TopicReference("t")])
-    assert [one.restored().log_end_offset for one in scope.checkpoints.values()] == [1]
+    assert [one.restored(None).log_end_offset for one in scope.checkpoints.values()] == [1]
 
 
 def test_without_a_scope_an_append_asks_once_and_a_partition_that_goes_is_forgotten() -> None:

@@ -97,6 +97,18 @@ def test_a_group_is_followed_through_its_life() -> None:
         assert broker.groups() == []
 
 
+def test_what_a_group_never_commits_is_left_out_of_a_wait() -> None:
+    with MockBroker(topics={"orders": 1, "changelog": 1}) as broker:
+        broker.topic("changelog").put_all(["one", "two"])
+        group = broker.group("g")
+        group.commit({("orders", 0): 0, ("changelog", 0): 1})
+        assert group.wait_caught_up(topics=["orders"]) == {("orders", 0): 0}
+        with pytest.raises(WaitTimeoutError, match=r"to catch up in changelog: it is Empty"):
+            group.wait_caught_up(0, topics=["changelog"])
+        with pytest.raises(WaitTimeoutError, match="to catch up: it is Empty"):
+            group.wait_caught_up(0)
+
+
 def test_a_wait_in_vain_shows_the_group() -> None:
     with MockBroker(topics={"orders": 1}) as broker:
         broker.group("other").commit({("orders", 0): 3})

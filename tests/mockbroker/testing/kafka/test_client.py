@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 import pytest
 
 from mockbroker import Kafka, NotSupported, TopicError
+from mockbroker.state.groups import GroupError
 from mockbroker.testing.kafka import client
 
 if TYPE_CHECKING:
@@ -38,6 +40,14 @@ def test_a_group_is_asked_about_again_while_its_coordinator_is_found(
     rule = {"api": "OffsetFetch", "error": "COORDINATOR_LOAD_IN_PROGRESS", "count": 1}
     with broker.faults.armed(rule):
         assert kafka.group("billing").committed() == {("orders", 0): 0}
+
+
+def test_who_is_not_answered_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """librdkafka waits without end for a coordinator that it heard of too early."""
+    monkeypatch.setattr(client, "TIMEOUT_SECONDS", 0.0)
+    silent: Future[None] = Future()
+    with pytest.raises(GroupError, match=r"^no answer in 0 s; ask again$"):
+        client._result(silent, GroupError)
 
 
 def test_a_refused_record_says_why(broker: MockBroker, kafka: Kafka) -> None:
