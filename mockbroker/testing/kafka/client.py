@@ -27,6 +27,7 @@ __tracebackhide__ = True
 T = TypeVar("T")
 
 TIMEOUT_SECONDS: Final = 30.0
+ATTEMPT_SECONDS: Final = 2.0
 _PAUSE_SECONDS: Final = 0.02
 _STATES: Final = {
     "PREPARING_REBALANCING": "PreparingRebalance",
@@ -40,6 +41,7 @@ _GONE: Final = (
     "_UNKNOWN_PARTITION",
     "GROUP_ID_NOT_FOUND",
 )
+_TO_COME: Final = ("_TIMED_OUT", "_WAIT_COORD", "COORDINATOR_LOAD_IN_PROGRESS")
 
 
 def _library() -> Any:  # noqa: ANN401 -- half of its classes are typed
@@ -64,6 +66,7 @@ class KafkaClient:
         }
         self._admin = self._library.AdminClient(self._config)
         self._producer: Any = None
+        self._has_coordinators = False
         self.cluster_id = str(self._metadata().cluster_id)
 
     # -- topics ----------------------------------------------------------------------------
@@ -309,6 +312,8 @@ class KafkaClient:
         It is asked again while the group's coordinator is being found. Raises GroupError.
         """
         deadline = monotonic() + TIMEOUT_SECONDS
+        if not self._has_coordinators:
+            self._await_coordinators(deadline)
         while True:
             ((group_id, future),) = ask().items()
             try:
@@ -320,6 +325,27 @@ class KafkaClient:
                 if not isinstance(cause, _Transient) or monotonic() > deadline:
                     raise GroupError(f"group {group_id}: {error}") from None
             sleep(_PAUSE_SECONDS)
+
+    def _await_coordinators(self, deadline: float) -> None:
+        """Wait until the cluster has made its topic of offsets, which the first question begins.
+
+        librdkafka's client for admins that is told three times that there is no coordinator waits
+        without end, and its end waits for that; a consumer asks again each second.
+        """
+        from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+        consumer = Consumer({**self._config, "group.id": "mockbroker-reader"})
+        try:
+            while not self._has_coordinators and monotonic() < deadline:
+                try:
+                    consumer.committed([TopicPartition("__consumer_offsets", 0)], ATTEMPT_SECONDS)
+                except KafkaException as error:
+                    if error.args[0].name() in _TO_COME:
+                        continue
+                # Found, or refused for a reason that the question itself will have told.
+                self._has_coordinators = True
+        finally:
+            consumer.close()
 
 
 class _Transient(Exception):  # noqa: N818 -- never seen: the cause of an error that is

@@ -42,8 +42,17 @@ def test_a_group_is_asked_about_again_while_its_coordinator_is_found(
         assert kafka.group("billing").committed() == {("orders", 0): 0}
 
 
+def test_a_cluster_that_has_no_coordinators_yet_is_asked_until_it_has(broker: MockBroker) -> None:
+    """As a Kafka that was just started: it makes its topic of offsets when it is first asked."""
+    broker.group("shipping").commit({("orders", 0): 0})
+    kafka = Kafka.connect(broker.bootstrap_servers)
+    rule = {"api": "FindCoordinator", "error": "COORDINATOR_NOT_AVAILABLE", "count": 3}
+    with broker.faults.armed(rule):
+        assert kafka.group("shipping").wait_empty().state == "Empty"
+    assert kafka.group("shipping").committed() == {("orders", 0): 0}
+
+
 def test_who_is_not_answered_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """librdkafka waits without end for a coordinator that it heard of too early."""
     monkeypatch.setattr(client, "TIMEOUT_SECONDS", 0.0)
     silent: Future[None] = Future()
     with pytest.raises(GroupError, match=r"^no answer in 0 s; ask again$"):
