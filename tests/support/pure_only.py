@@ -47,6 +47,8 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
     "tests/seeds/test_cluster_group_mutations.py": (),
     "tests/seeds/test_cluster_mutations.py": (),
     "tests/seeds/test_mutations.py": (),
+    # What the rules of the core are, is of its source; seeds enough run on both.
+    "tests/seeds/test_cluster_seeds.py": ("test_what_failed_once_holds",),
     # Counts slots.
     "tests/mockbroker/log/test_unified_log.py": ("test_an_empty_log_is_small",),
 }
