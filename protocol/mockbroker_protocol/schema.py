@@ -327,6 +327,8 @@ def _represent(self: object) -> str:
     cls = type(self)
     fields = []
     for name in schema_of(cls).field_names:
+        if not hasattr(self, name):
+            continue  # a message that is read in slices has it later
         value: object = getattr(self, name)
         fields.append(f"{name}={'[hidden]' if value and is_secret(self, name) else repr(value)}")
     if tags := getattr(self, "unknown_tags", None):

@@ -54,6 +54,12 @@ def test_equality_compares_fields_and_unknown_tags() -> None:
         hash(one)
 
 
+def test_repr_names_what_is_read_so_far() -> None:
+    half = Pair.__new__(Pair)
+    half.first = 1
+    assert repr(half) == "Pair(first=1)"
+
+
 def test_repr_names_each_field() -> None:
     pair = Pair(1, 2)
     assert repr(pair) == "Pair(first=1, second=2)"
