@@ -118,21 +118,37 @@ def decoded(column: str, coding: Coding) -> Column:
     if not schema:
         raise PipelineError(f"--{column}-format {coding.format} needs --{column}-schema")
     if coding.format == "avro":
-        from pyspark.sql.avro.functions import from_avro
-
-        reader, options = avro_schema(column, schema), {"mode": "PERMISSIVE"}
+        reader = avro_schema(column, schema)
         if not coding.writers:
-            return from_avro(raw, reader, options)
-        by_id = {"avroSchema": reader, **options}
+            return _of_avro(raw, reader)
         return F.coalesce(
             *(
-                from_avro(unframed(F.col(column), one), writer, by_id)
+                _of_avro(unframed(F.col(column), one), writer, reader)
                 for one, writer in coding.writers.items()
             )
         )
     # A record that from_json cannot read has null in all fields: only JSON objects count.
     parsed = F.from_json(raw.cast("string"), schema, {"mode": "PERMISSIVE"})
     return F.when(is_json(raw.cast("string")), parsed)
+
+
+def _of_avro(raw: Column, writer: str, reader: str | None = None) -> Column:
+    """The bytes as `reader` has them, or the writer's schema itself; null where they are not so.
+
+    Spark makes a record of nulls of bytes that are no record: so they are read as the one field of
+    a record, which has the same bytes, and what is null is that field.
+    """
+    from pyspark.sql.avro.functions import from_avro
+
+    options = {"mode": "PERMISSIVE"}
+    if reader is not None:
+        options["avroSchema"] = _as_a_field(reader)
+    return from_avro(raw, _as_a_field(writer), options)["value"]
+
+
+def _as_a_field(schema: str) -> str:
+    field_of_it = {"name": "value", "type": json.loads(schema)}
+    return json.dumps({"type": "record", "name": "mockbroker_value", "fields": [field_of_it]})
 
 
 def is_json(text: Column) -> Column:

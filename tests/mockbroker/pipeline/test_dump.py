@@ -119,6 +119,21 @@ def test_avro_goes_in_and_comes_out(
 
 
 @pytest.mark.spark
+def test_what_is_no_avro_of_the_schema_is_kept(
+    spark: SparkSession, broker: MockBroker, topic: str, tmp_path: Path
+) -> None:
+    values = [b"\2", b"\xff\xff", b"", b"\4"]
+    produce(broker, topic, *values)
+    out = str(tmp_path / "out")
+    words = ["--topic", topic, "--value-format", "avro", "--value-schema", AVRO]
+    assert dump(spark, broker, out, *words) == 0
+    rows = spark.read.parquet(out).orderBy("offset").collect()
+    assert [row["value"] and row["value"]["id"] for row in rows] == [1, None, None, 2]
+    kept = [row["_undecoded"] and bytes(row["_undecoded"]) for row in rows]
+    assert kept == [None, b"\xff\xff", b"", None]
+
+
+@pytest.mark.spark
 def test_a_checkpoint_makes_each_run_take_what_is_new(
     spark: SparkSession,
     broker: MockBroker,
