@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(480)]
 SESSION_MS = 180_000
 CONFIG = {
     "broker.session.timeout.ms": "6000",
-    # librdkafka at times finds a coordinator that has moved 45 s later: its members are to be there.
+    # librdkafka at times finds a coordinator that moved 45 s later: members are to be there yet.
     "group.consumer.max.session.timeout.ms": str(SESSION_MS),
     "group.consumer.session.timeout.ms": str(SESSION_MS),
     "group.initial.rebalance.delay.ms": "0",
