@@ -12,7 +12,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
@@ -91,45 +91,74 @@ class DumpTarget:
 def decode(records: DataFrame, spec: DumpSpec) -> DataFrame:
     """topic, partition, offset, timestamp, key, value, headers; `_undecoded` where formats ask.
 
-    A value that is no JSON or Avro of that schema is null, with its bytes in `_undecoded`.
+    A value that is no JSON or Avro of that schema is null, with its bytes in `_undecoded`; so are
+    those of a JSON object with a field of another type, which is null alone.
     """
     key, value = decoded("key", spec.key), decoded("value", spec.value)
     columns: list[Column] = [
         *(F.col(name) for name in ("topic", "partition", "offset", "timestamp")),
-        key.alias("key"),
-        value.alias("value"),
+        key.value.alias("key"),
+        value.value.alias("value"),
         F.col("headers"),
     ]
     if spec.value.format in {"json", "avro"} or spec.value.schema_id is not None:
-        undecoded = F.when(value.isNull() & F.col("value").isNotNull(), F.col("value"))
-        columns.append(undecoded.alias(CORRUPT))
+        lost = value.value.isNull()
+        if value.in_part is not None:
+            lost |= value.in_part
+        columns.append(F.when(lost, F.col("value")).alias(CORRUPT))
     return records.select(*columns)
 
 
-def decoded(column: str, coding: Coding) -> Column:
+class Decoded(NamedTuple):
+    """A column as it is said to be, and whether some of its bytes are not in there."""
+
+    value: Column
+    in_part: Column | None = None
+
+
+def decoded(column: str, coding: Coding) -> Decoded:
     """The bytes in a column as what they are said to be."""
     raw, schema = F.col(column), coding.schema
     if coding.schema_id is not None:
         raw = unframed(raw, coding.schema_id)
     if coding.format == "raw":
-        return raw
+        return Decoded(raw)
     if coding.format == "string":
-        return raw.cast("string")
+        return Decoded(raw.cast("string"))
     if not schema:
         raise PipelineError(f"--{column}-format {coding.format} needs --{column}-schema")
-    if coding.format == "avro":
-        reader = avro_schema(column, schema)
-        if not coding.writers:
-            return _of_avro(raw, reader)
-        return F.coalesce(
-            *(
-                _of_avro(unframed(F.col(column), one), writer, reader)
-                for one, writer in coding.writers.items()
-            )
-        )
-    # A record that from_json cannot read has null in all fields: only JSON objects count.
-    parsed = F.from_json(raw.cast("string"), schema, {"mode": "PERMISSIVE"})
-    return F.when(is_json(raw.cast("string")), parsed)
+    if coding.format == "json":
+        return _of_json(raw.cast("string"), schema)
+    reader = avro_schema(column, schema)
+    if not coding.writers:
+        return Decoded(_of_avro(raw, reader))
+    by_id = (
+        _of_avro(unframed(F.col(column), one), writer, reader)
+        for one, writer in coding.writers.items()
+    )
+    return Decoded(F.coalesce(*by_id))
+
+
+def _of_json(text: Column, schema: str) -> Decoded:
+    """Of what is no JSON object Spark makes a record of nulls; it says so in a field, if asked."""
+    mode = {"mode": "PERMISSIVE"}
+    asking = _with_corrupt(schema)
+    if asking is None:
+        return Decoded(F.when(is_json(text), F.from_json(text, schema, mode)))
+    parsed = F.from_json(text, asking, {**mode, "columnNameOfCorruptRecord": CORRUPT})
+    in_part = parsed[CORRUPT].isNotNull()
+    is_object = is_json(text) & (~in_part | text.rlike(r"^\s*\{"))
+    return Decoded(F.when(is_object, parsed.dropFields(CORRUPT)), in_part)
+
+
+def _with_corrupt(schema: str) -> str | None:
+    """The DDL of an object with one field more; None of lists, maps, and JSON."""
+    ddl = schema.strip()
+    if re.match(r"struct\s*<.*>$", ddl, re.IGNORECASE | re.DOTALL):
+        return f"{ddl[:-1]}, {CORRUPT}: STRING>"
+    if re.match(r"(array|map)\s*<|\{", ddl, re.IGNORECASE):
+        return None
+    return f"{ddl}, {CORRUPT} STRING"
 
 
 def _of_avro(raw: Column, writer: str, reader: str | None = None) -> Column:

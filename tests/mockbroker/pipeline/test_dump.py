@@ -119,6 +119,44 @@ def test_avro_goes_in_and_comes_out(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("schema", ["a INT", "STRUCT<a: INT>"])
+def test_what_is_no_json_of_the_schema_is_kept(
+    spark: SparkSession, broker: MockBroker, topic: str, tmp_path: Path, schema: str
+) -> None:
+    whole = [b'{"a": 1}', b'{"b": 2}', b"{}"]
+    in_part = [b'{"a": "no"}', b'{"a": 99999999999}']
+    other = [b"5", b"[1]", b'"x"', b'[{"a": 1}]', b"{", b""]
+    produce(broker, topic, *whole, *in_part, *other)
+    out = str(tmp_path / "out")
+    words = ["--topic", topic, "--value-format", "json", "--value-schema", schema]
+    assert dump(spark, broker, out, *words) == 0
+    rows = spark.read.parquet(out).orderBy("offset").collect()
+    found = [row["value"] and tuple(row["value"]) for row in rows]
+    assert found == [(1,), *[(None,)] * 4, *[None] * 6]
+    kept = [None if row["_undecoded"] is None else bytes(row["_undecoded"]) for row in rows]
+    assert kept == [*[None] * 3, *in_part, *other]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("schema", "first"), [("ARRAY<INT>", [1]), ("MAP<STRING, INT>", None)])
+def test_lists_and_maps_are_decoded_too(
+    spark: SparkSession,
+    broker: MockBroker,
+    topic: str,
+    tmp_path: Path,
+    schema: str,
+    first: list[int] | None,
+) -> None:
+    produce(broker, topic, b"[1]", b"5")
+    out = str(tmp_path / "out")
+    words = ["--topic", topic, "--value-format", "json", "--value-schema", schema]
+    assert dump(spark, broker, out, *words) == 0
+    rows = spark.read.parquet(out).orderBy("offset").collect()
+    assert [row["value"] for row in rows] == [first, None]
+    assert rows[1]["_undecoded"] == b"5"
+
+
+@pytest.mark.spark
 def test_what_is_no_avro_of_the_schema_is_kept(
     spark: SparkSession, broker: MockBroker, topic: str, tmp_path: Path
 ) -> None:
