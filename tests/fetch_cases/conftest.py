@@ -37,7 +37,9 @@ PROFILE = ("mockbroker.version.profile=4.4",)
 UNVERIFIED = "transaction.partition.verification.enable"
 # Some records are as old as their timestamps say.
 KEPT = "log.retention.ms=-1"
-KAFKA_CONFIGS = (KEPT, f"{UNVERIFIED}=false")
+# A broker is shared by modules that may run ten minutes apart, and so is a connection to it.
+PATIENT = "connections.max.idle.ms=86400000"
+KAFKA_CONFIGS = (KEPT, PATIENT, f"{UNVERIFIED}=false")
 SMALL = ("max.incremental.fetch.session.cache.slots=8", "fetch.max.bytes=1024")
 # The metadata log stands still unless a case moves it.
 SILENT = ("metadata.max.idle.interval.ms=0",)
