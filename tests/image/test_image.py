@@ -26,7 +26,7 @@ from tests.support.free_ports import free_ports
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.image, pytest.mark.timeout(600), pytest.mark.xdist_group("image")]
+pytestmark = [pytest.mark.image, pytest.mark.timeout(2000), pytest.mark.xdist_group("image")]
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = str(ROOT / "scripts" / "image")
@@ -63,7 +63,7 @@ class Image:
 
 @pytest.fixture(scope="module")
 def image() -> Iterator[Image]:
-    run(SCRIPT, "build", timeout=500)
+    run(SCRIPT, "build", timeout=1800)
     facts = json.loads(buildah("inspect", "--type", "image", IMAGE))
     container = buildah("from", "--pull-never", IMAGE).strip()
     yield Image(container, facts["Docker"]["config"])
@@ -149,7 +149,7 @@ def test_compose_files_are_of_the_compose_specification(file: Path) -> None:
 
 
 def test_every_locked_package_has_a_wheel_for_arm64() -> None:
-    run(SCRIPT, "wheels", "aarch64", timeout=300)
+    run(SCRIPT, "wheels", "aarch64", timeout=900)
     names = [path.name for path in (ROOT / ".tools/image/wheels-aarch64").glob("*aarch64*.whl")]
     assert {"cramjam", "crc32c", "pydantic_core", "uvloop"} <= {n.split("-")[0] for n in names}
 
