@@ -131,6 +131,7 @@ GIVEN_UP: dict[str, tuple[list[Fault], Told, int]] = {
 BY_THE_LAST_ANSWER = {
     "not_enough_replicas": "NotEnoughReplicasError",
     **dict.fromkeys(("disconnect", "reset", "half_close", "truncate_at"), "KafkaConnectionError"),
+    **dict.fromkeys(("drop", "delay_ms"), "RequestTimedOutError"),
 }
 """What kafka-python tells where an attempt ends when the time for delivery has just passed."""
 
