@@ -174,12 +174,11 @@ def _take_schemas(arguments: argparse.Namespace) -> None:
     """Ask the registry, if there is one, for the schemas of ids that are named."""
     from mockbroker.pipeline.registered import OPTION, avro_of
 
-    url = arguments.schema_registry
+    url, given = arguments.schema_registry, vars(arguments)
     if url is None:
         return
     of_use = False
     for role in ("key", "value"):
-        given = vars(arguments)
         schema_id = given[f"{role}_schema_id"]
         if given[f"{role}_format"] != "avro" or schema_id is None:
             continue
