@@ -4,13 +4,14 @@ While a fault rule about connections is armed, `socket_server` puts a `ShapedTra
 each `ClientTransport`; without one it is not there. Times are real, as the network's are. Only what
 the broker sends is shaped: a round trip is as long, whichever way is slow.
 
-Invariants: bytes leave in the order in which they were given; what is held back when the last rule
-goes is sent at once.
+Invariants: bytes leave in the order in which they were given, none before its time; what is held
+back when the last rule goes is sent at once.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.network.transport import WRITE_HIGH_WATER_BYTES
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 SLICE_GAP_SECONDS: Final = 0.001
 """Between two slices that no bandwidth spreads: they shall not arrive as one."""
+LEAST_DELAY_SECONDS: Final = 0.001
+"""A loop counts whole milliseconds from when its turn began: it may ring too early."""
 MAX_SLICES: Final = 4096
 """Of one answer: the rest of a large one goes in one piece."""
 
@@ -111,7 +114,7 @@ class ShapedTransport:
             self._blocks = True
             self._blocked(self.id, True)
         shape = Shape(rules)
-        at = max(self._loop.time() + shape.latency_seconds, self._last_at)
+        at = max(monotonic() + shape.latency_seconds, self._last_at)
         for piece in shape.pieces(b"".join(outgoing.chunks)):
             at += shape.gap_seconds(piece)
             part = Outgoing(self.id, [piece], len(piece), False, outgoing.read)
@@ -164,10 +167,13 @@ class ShapedTransport:
 
     def _pump(self) -> None:
         """Send what is due, and come back for the rest."""
-        pending, now = self._pending, self._loop.time()
+        pending, now = self._pending, monotonic()
         while pending and pending[0][0] <= now:
             self._send()
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = self._loop.call_at(pending[0][0], self._pump) if pending else None
+        self._alarm = None
+        if pending:
+            delay_seconds = max(pending[0][0] - now, LEAST_DELAY_SECONDS)
+            self._alarm = self._loop.call_later(delay_seconds, self._pump)
         self._go_on()

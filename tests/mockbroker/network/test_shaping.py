@@ -91,6 +91,14 @@ def test_an_answer_comes_late(broker: MockBroker) -> None:
         assert status.hits == 1
 
 
+def test_no_answer_comes_too_early(broker: MockBroker) -> None:
+    """Also where the loop's own clock stands still for a turn and counts milliseconds."""
+    with connected(broker) as client, broker.faults.armed(Fault(latency_ms=1)):
+        for _ in range(300):
+            beat(client)
+            assert client.elapsed_ms >= 1
+
+
 def test_an_answer_comes_slowly_and_whole(broker: MockBroker) -> None:
     with connected(broker) as client, broker.faults.armed(Fault(bandwidth=10_000)):
         client.send(ApiVersionsRequest("t", "1"), 3)
