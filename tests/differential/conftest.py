@@ -19,6 +19,7 @@ from tests.clients.server import ROOT, serving
 from tests.differential.normalise import Symbols, normalise
 from tests.differential.run import Runner
 from tests.differential.script import make_script
+from tests.support.jvm import SHORT_LIVED_JVM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +92,10 @@ def kafka(*configs: str, version: str = KAFKA_VERSION, port: int | None = None) 
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
     command = [str(ROOT / "scripts" / "kafka")]
-    environment = os.environ | {"KAFKA_VERSION": version}
+    environment = os.environ | {
+        "KAFKA_VERSION": version,
+        "KAFKA_JVM_PERFORMANCE_OPTS": SHORT_LIVED_JVM,
+    }
     configs = configs or CONFIGS
     subprocess.run([*command, "start", str(port), *configs], env=environment, check=True)
     try:

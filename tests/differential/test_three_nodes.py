@@ -83,6 +83,7 @@ from mockbroker_protocol.records.record_codec import Record
 from tests.clients.server import ROOT
 from tests.differential.conftest import KAFKA_VERSION
 from tests.support.blocking import BlockingConnection
+from tests.support.jvm import SHORT_LIVED_JVM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -473,6 +474,7 @@ def kafka() -> Iterator[tuple[str, Nodes]]:
         "KAFKA_VERSION": KAFKA_VERSION,
         "KAFKA_NODES": "3",
         "KAFKA_HEAP_OPTS": "-Xmx256m",
+        "KAFKA_JVM_PERFORMANCE_OPTS": SHORT_LIVED_JVM,
     }
     configs = (
         "log.retention.ms=-1",

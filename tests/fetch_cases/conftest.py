@@ -26,6 +26,7 @@ from tests.fetch_cases.replica_target import (
     ReplicaTarget,
 )
 from tests.fetch_cases.target import KAFKA, OURS, Target, TimedTarget
+from tests.support.jvm import SHORT_LIVED_JVM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -209,7 +210,11 @@ def kafka(version: str, *configs: str) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = str(probe.getsockname()[1])
     command = [str(ROOT / "scripts" / "kafka")]
-    environment = os.environ | {"KAFKA_VERSION": version, "KAFKA_HEAP_OPTS": "-Xmx320m"}
+    environment = os.environ | {
+        "KAFKA_VERSION": version,
+        "KAFKA_HEAP_OPTS": "-Xmx320m",
+        "KAFKA_JVM_PERFORMANCE_OPTS": SHORT_LIVED_JVM,
+    }
     subprocess.run([*command, "start", port, *KAFKA_CONFIGS, *configs], env=environment, check=True)
     try:
         yield f"127.0.0.1:{port}"

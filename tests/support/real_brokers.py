@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from confluent_kafka.admin import AdminClient
 
 from scripts.bench.wire import java_libs
+from tests.support.jvm import SHORT_LIVED_JVM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +112,7 @@ class RealBroker:
 
 def _java() -> list[str]:
     logging = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-    return ["java", "-Xmx400m", logging, "-cp", f"{java_libs()}/*"]
+    return ["java", "-Xmx400m", *SHORT_LIVED_JVM.split(), logging, "-cp", f"{java_libs()}/*"]
 
 
 def until(condition: Callable[[], bool]) -> None:
