@@ -42,7 +42,8 @@ class Destination:
             if place.is_dir():
                 shutil.rmtree(place)
             Path(self.root, part).rename(place)
-        Path(self.root).rmdir()
+        # What was there for the tables alone goes.
+        shutil.rmtree(self.root)
 
     def drop(self) -> None:
         """Nothing of this run is wanted; what was there before stays."""

@@ -31,6 +31,7 @@ class EmbeddedEngine:
     name = "embedded"
     dialect = DUCKDB
     at_a_time = 1
+    parted: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         import duckdb
@@ -40,6 +41,11 @@ class EmbeddedEngine:
         for setting in ("preserve_insertion_order = false", "enable_progress_bar = false"):
             self._connection.execute(f"SET {setting}")
         self._error = duckdb.Error
+
+    def limit(self, memory: str, folder: str) -> None:
+        """Hold no more than that (`1GB`), and the rest in files there."""
+        self._run(f"SET memory_limit = {DUCKDB.text(memory)}")
+        self._run(f"SET temp_directory = {DUCKDB.text(folder)}")
 
     def read(self, sources: Sequence[Source], lines_path: str) -> None:
         """Parse the files into a table, and write it."""
@@ -79,7 +85,14 @@ class EmbeddedEngine:
         except self._error as error:
             raise PipelineError(f"the embedded engine: {_first_line(error)}") from error
 
-    def store(self, name: str, sql: str, path: str) -> int:
+    def store(
+        self,
+        name: str,
+        sql: str,
+        path: str,
+        *,
+        of_broker: bool = False,  # noqa: ARG002
+    ) -> int:
         """Here everything is at hand: write it, and keep it."""
         rows = self.query(sql)
         self.put(rows, path)

@@ -23,11 +23,16 @@ SMALL_BYTES: Final = 64 << 20
 
 
 class Engine(Protocol):
-    """One engine with the lines of one analysis. `at_a_time`: texts worth asking at once."""
+    """One engine with the lines of one analysis. `at_a_time`: texts worth asking at once.
+
+    `parted` are the views of `quick_parts` that it has once it has read: what requests list, a row
+    each.
+    """
 
     name: str
     dialect: Dialect
     at_a_time: int
+    parted: frozenset[str]
 
     def read(self, sources: Sequence[Source], lines_path: str) -> None:
         """Parse the files, write all lines as Parquet, and define `every`."""
@@ -41,8 +46,11 @@ class Engine(Protocol):
     def query(self, sql: str) -> pa.Table:
         """All rows of a text."""
 
-    def store(self, name: str, sql: str, path: str) -> int:
-        """Write the rows of a text as Parquet, and make them a view; how many there are."""
+    def store(self, name: str, sql: str, path: str, *, of_broker: bool = False) -> int:
+        """Write the rows of a text as Parquet, and make them a view; how many there are.
+
+        `of_broker`: each row is made of the lines of one broker.
+        """
 
     def put(self, rows: pa.Table, path: str) -> None:
         """Write rows that are here as Parquet."""

@@ -113,7 +113,7 @@ def run_analyze(
 def _run(engine: Engine, spec: AnalyzeSpec, destination: Destination) -> Summary:
     growing = journals.Growing([*spec.files, *spec.others])
     engine.read(spec.sources(), f"{destination.root}/lines")
-    cells = shaped(engine.query(relations.line_cells(engine.dialect)), LINE_CELLS)
+    cells = shaped(engine.query(relations.line_cells(engine.dialect, engine.parted)), LINE_CELLS)
     facts = _checked(spec, _counted(cells))
     with closing(
         Maker(engine, destination.root, spec.options, large=facts.lines > LARGE_LINES)
@@ -185,8 +185,7 @@ def _place(engine: Engine, maker: Maker, cells: pa.Table) -> None:
     moved = (compute.max(runs["starts_s"]).as_py() or 0) > 0
     if moved:
         engine.register("run_starts", runs.select(["side", "run", "starts_s"]))
-    engine.define("placed", relations.placed(engine.dialect, moved=moved))
-    for name, sql in relations.relations(engine.dialect).items():
+    for name, sql in relations.relations(engine.dialect, engine.parted, moved=moved).items():
         engine.define(name, sql)
 
 

@@ -86,7 +86,9 @@ class Maker:
         if not (table.large and self._large):
             self.keep(table, shaped(self._engine.query(sql), table))
             return
-        self.counts[table.name] = self._engine.store(table.name, sql, self._path(table))
+        self.counts[table.name] = self._engine.store(
+            table.name, sql, self._path(table), of_broker=table.of_broker
+        )
 
     def keep(self, table: Table, rows: pa.Table) -> None:
         """Rows that are here: sorted, there for other tables, and written."""

@@ -13,8 +13,9 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from mockbroker.pipeline.analyze import quick_parts
 from mockbroker.pipeline.analyze.line_schema import LINE_SCHEMA, REQUEST_SCHEMA, arrow_fields
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ class _Kind(NamedTuple):
     counted: str = ""
 
 
+_REQUESTS: Final = _Kind(b'{"schema":1,"kind":"request","run":', REQUEST_SCHEMA, without=b'"body":')
 _KINDS: Final = (
-    _Kind(b'{"schema":1,"kind":"request","run":', REQUEST_SCHEMA, without=b'"body":'),
+    _REQUESTS,
     _Kind(b'{"schema":1,"kind":"high_watermark","run":', LINE_SCHEMA),
     _Kind(b'{"schema":1,"kind":"session","run":', LINE_SCHEMA, counted="partitions"),
 )
@@ -92,7 +94,7 @@ def read_piece(pieces: Sequence[Piece], number: int, folder: str) -> Iterator[pa
     import pyarrow as pa
 
     piece = pieces[number]
-    for texts in _read(piece, _path(folder, number)):
+    for texts in _read(piece, number, folder):
         yield pa.RecordBatch.from_arrays(
             [
                 pa.repeat(piece.side, len(texts)),
@@ -103,41 +105,69 @@ def read_piece(pieces: Sequence[Piece], number: int, folder: str) -> Iterator[pa
         )
 
 
-def _path(folder: str, number: int) -> Path:
-    return Path(folder, f"quick-{number:05}.parquet")
+class _Written:
+    """A file of Parquet that is there when it is whole.
+
+    Spark takes no look at hidden files; a task that runs again writes the same one.
+    """
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self._path = folder / f"quick-{number:05}.parquet"
+        self._hidden = folder / f".{self._path.name}"
+        self._writer: Any = None
+
+    def write(self, table: pa.Table) -> None:
+        """One row group: who reads some columns looks at all that is said of each."""
+        from pyarrow import parquet
+
+        if self._writer is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = parquet.ParquetWriter(self._hidden, table.schema)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def show(self) -> None:
+        if self._writer is not None:
+            self._hidden.replace(self._path)
 
 
-def _read(piece: Piece, path: Path) -> Iterator[list[str]]:
-    """Write the lines of a piece that can be read here to `path`, and return the texts of others.
+def _read(piece: Piece, number: int, folder: str) -> Iterator[list[str]]:
+    """Write the lines of a piece that can be read here, and return the texts of others.
 
     They come some at a time; blank ones are left out.
     """
     import pyarrow as pa
-    from pyarrow import parquet
 
-    # Spark takes no look at hidden files; a task that runs again writes the same one.
-    written = path.with_name(f".{path.name}")
-    writer = None
+    whole = _Written(Path(folder), number)
+    apart = {
+        api: _Written(quick_parts.folder_of(folder) / view, number)
+        for api, view in quick_parts.OF_APIS.items()
+    }
+    files = (whole, *apart.values())
     try:
         for lines in _chunks(piece):
             others = lines
             tables = []
             for kind in _KINDS:
-                table, others = _read_kind(kind, others, piece)
-                if table is not None:
-                    tables.append(table)
+                table, others = _read_kind(kind, others)
+                if table is None:
+                    continue
+                tables.append(_whole(table, piece))
+                for api, file in apart.items() if kind is _REQUESTS else ():
+                    parts = quick_parts.parts_of(table, api, piece.side)
+                    if parts is not None:
+                        file.write(parts)
             if tables:
-                if writer is None:
-                    written.parent.mkdir(parents=True, exist_ok=True)
-                    writer = parquet.ParquetWriter(written, _whole_schema())
-                # One row group: who reads some columns looks at all that is said of each.
-                writer.write_table(pa.concat_tables(tables))
+                whole.write(pa.concat_tables(tables))
             yield [line.decode("utf-8", "replace") for line in others if line.strip(b" ")]
     finally:
-        if writer is not None:
-            writer.close()
-    if writer is not None:
-        written.replace(path)
+        for file in files:
+            file.close()
+    for file in files:
+        file.show()
 
 
 def _chunks(piece: Piece) -> Iterator[list[bytes]]:
@@ -160,9 +190,7 @@ def _chunks(piece: Piece) -> Iterator[list[bytes]]:
             yield text.split(b"\n")
 
 
-def _read_kind(
-    kind: _Kind, lines: list[bytes], piece: Piece
-) -> tuple[pa.Table | None, list[bytes]]:
+def _read_kind(kind: _Kind, lines: list[bytes]) -> tuple[pa.Table | None, list[bytes]]:
     """The lines of a kind as a table, and the others; all are others where one is odd."""
     begins, without = kind.begins, kind.without
     ours, others = [], []
@@ -175,9 +203,7 @@ def _read_kind(
     if not ours:
         return None, others
     table = _parse(kind, ours)
-    if table is None:
-        return None, lines
-    return _whole(table, piece), others
+    return (None, lines) if table is None else (table, others)
 
 
 def _parse(kind: _Kind, lines: list[bytes]) -> pa.Table | None:

@@ -154,6 +154,7 @@ TABLES: Final = (
         _SERVINGS,
         "passed_over DESC, side, run, asked_seq",
         large=True,
+        of_broker=True,
         needs="fetches",
     ),
     Table(

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from mockbroker.pipeline.analyze import quick_lines
+from mockbroker.pipeline.analyze import one_broker, quick_lines, quick_parts
 from mockbroker.pipeline.analyze.dialect import SPARK
 from mockbroker.pipeline.analyze.embedded import put_locally
-from mockbroker.pipeline.analyze.engine import SMALL_BYTES
+from mockbroker.pipeline.analyze.engine import SMALL_BYTES, has_embedded
 from mockbroker.pipeline.analyze.line_schema import LINE_SCHEMA
 
 if TYPE_CHECKING:
@@ -60,6 +60,10 @@ class SparkEngine:
         self._mode = "overwrite" if overwrite else "error"
         self._own = not _is_connect(spark)
         self._spark: SparkSession = spark.newSession() if self._own else spark
+        self.parted: frozenset[str] = frozenset()
+        self._read_here = ""
+        self._parallelism = 1
+        self._starts: list[dict[str, Any]] = []
         self._views: list[str] = []
         self._before: dict[str, str | None] = {}
         self._tune(spark, users_conf)
@@ -73,7 +77,8 @@ class SparkEngine:
         if self._small:
             conf |= _SMALL_CONF
         elif self._own:
-            conf["spark.sql.shuffle.partitions"] = str(users.sparkContext.defaultParallelism)
+            self._parallelism = users.sparkContext.defaultParallelism
+            conf["spark.sql.shuffle.partitions"] = str(self._parallelism)
         for key, value in conf.items():
             if key in kept:
                 continue
@@ -89,13 +94,31 @@ class SparkEngine:
             self._write(lines.coalesce(1) if self._small else lines, lines_path)
         elif self._small:
             # To start a worker takes longer than to read them.
-            others = quick_lines.read_all(pieces, lines_path)
-            lines = parse(self._frame(others).coalesce(1))
-            put_locally(arrow_rows(lines), lines_path)
+            texts_left = quick_lines.read_all(pieces, lines_path)
+            lines = parse(self._frame(texts_left).coalesce(1))
+            parsed = arrow_rows(lines)
+            put_locally(parsed, lines_path)
+            self._look_at_parts(lines_path, set(parsed["api"].to_pylist()))
         else:
             lines = parse(self._read_in_tasks(pieces, lines_path))
             self._write(lines, lines_path)
+            others = self._spark.read.schema(lines.schema).parquet(f"{lines_path}/part-*")
+            found = others.where("api IS NOT NULL").select("api").distinct()
+            self._look_at_parts(lines_path, {row.api for row in found.collect()})
         self.look(lines_path, lines.schema)
+        self._read_here = lines_path if pieces else ""
+
+    def _look_at_parts(self, lines_path: str, parsed: set[str]) -> None:
+        """Define what requests list, but of APIs of which the engine `parsed` any."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        for api, view in quick_parts.OF_APIS.items():
+            folder = quick_parts.folder_of(lines_path) / view
+            if api not in parsed and folder.is_dir():
+                columns = from_arrow_schema(quick_parts.schema_of(api))
+                parts = self._spark.read.schema(columns).parquet(str(folder))
+                self._view(view, parts.coalesce(1) if self._small else parts)
+                self.parted |= {view}
 
     def _reads_here(self, lines_path: str) -> bool:
         """Whether tasks see this machine's files, with this Python and its libraries."""
@@ -142,6 +165,8 @@ class SparkEngine:
 
     def register(self, name: str, rows: pa.Table) -> None:
         """Rows that are here, as a relation of the plan."""
+        if name == "run_starts":
+            self._starts = rows.to_pylist()
         self._view(name, self._frame(rows))
 
     def _frame(self, rows: pa.Table) -> DataFrame:
@@ -162,13 +187,36 @@ class SparkEngine:
         """All rows over Arrow."""
         return arrow_rows(self._sql(sql))
 
-    def store(self, name: str, sql: str, path: str) -> int:
+    def store(self, name: str, sql: str, path: str, *, of_broker: bool = False) -> int:
         """Spark writes it, and reads it when it is asked for more."""
         rows = self._sql(sql)
-        self._write(rows, path)
+        if of_broker and self._read_here and has_embedded():
+            count = self._make_in_tasks(sql, path)
+        else:
+            self._write(rows, path)
+            count = None
         written = self._spark.read.schema(rows.schema).parquet(path)
         self._view(name, written)
-        return int(written.count())
+        return int(written.count()) if count is None else count
+
+    def _make_in_tasks(self, sql: str, path: str) -> int:
+        """Have tasks write what is of one broker, each that of some; how many rows there are."""
+        found = self._sql(f"SELECT DISTINCT {one_broker.KEYS} FROM requests ORDER BY 1, 2, 3")
+        tasks = one_broker.shares(arrow_rows(found).to_pylist(), self._parallelism)
+        share = one_broker.Share(sql, self._read_here, path, self._starts)
+
+        def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import pyarrow as pa
+
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    count = one_broker.make(share, tasks[number], number)
+                    yield pa.RecordBatch.from_arrays([pa.array([count])], ["count"])
+
+        numbers = self._spark.range(0, len(tasks), 1, len(tasks))
+        with _this_python(self._spark):
+            made = numbers.mapInArrow(work, "count BIGINT").collect()
+        return sum(row["count"] for row in made)
 
     def put(self, rows: pa.Table, path: str) -> None:
         """Where the path is this machine's, without Spark."""

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyarrow import parquet
 
-from mockbroker.pipeline.analyze import maker, spark_engine
+from mockbroker.pipeline.analyze import job, maker, spark_engine
+from mockbroker.pipeline.analyze.engine import SMALL_BYTES
+from mockbroker.pipeline.analyze.quick_parts import OF_APIS, PRODUCED
+from mockbroker.pipeline.analyze.spark_engine import SparkEngine
+from mockbroker.pipeline.analyze.table import in_order
+from mockbroker.pipeline.analyze.tables import TABLES
 from mockbroker.pipeline.command import run
 from tests.mockbroker.pipeline.analyze.conftest import written
 from tests.mockbroker.pipeline.analyze.test_embedded import hostile
@@ -26,8 +31,8 @@ JOBS = 14
 """The lines read and counted, and a job for each table that is made of lines."""
 
 
-def journals(folder: Path) -> list[str]:
-    """All that the tests of the tables know, at once, and lines that are none."""
+def journals(folder: Path, *, odd: bool = True) -> list[str]:
+    """All that the tests of the tables know, at once, and (`odd`) lines that are none."""
     _, _, words = written(folder)
     reader = Reader()
     reader.moves(0, 0, 5)
@@ -38,33 +43,57 @@ def journals(folder: Path) -> list[str]:
         for line in journal.lines:
             line["run"] = f"00000000000000c{number}"
         journal.write(folder / "base" / str(number))
-    hostile(folder / "base" / "hostile")
+    if odd:
+        hostile(folder / "base" / "hostile")
     return words
 
 
-def equal(there: Path, here: Path) -> None:
+def equal(there: Path, here: Path, *, large: bool = False) -> None:
+    """Rows are in order, but (`large`) where an engine has written them by itself."""
     names = sorted(path.name for path in (here / "tables").iterdir())
     assert sorted(path.name for path in (there / "tables").iterdir()) == names
     for name in names:
         on_spark = parquet.read_table(there / "tables" / name)
         embedded = parquet.read_table(here / "tables" / name)
+        if large and name in TABLES and TABLES[name].large:
+            on_spark, embedded = (in_order(rows, TABLES[name]) for rows in (on_spark, embedded))
         assert on_spark.to_pylist() == embedded.to_pylist(), name
         assert on_spark.schema.types == embedded.schema.types, name
     assert (there / "report.html").stat().st_size > 100_000
 
 
-def equal_on_both(spark: SparkSession, folder: Path) -> Path:
+def equal_on_both(
+    spark: SparkSession, folder: Path, *, odd: bool = True, large: bool = False
+) -> Path:
     """Where Spark's files are, whose every cell is the embedded engine's."""
-    words = journals(folder)
+    words = journals(folder, odd=odd)
     there, here = folder / "there", folder / "here"
     assert run(["analyze", *words, "--out", str(there)], spark) == 0
     assert run(["analyze", *words, "--out", str(here), "--engine", "embedded"]) == 0
-    equal(there, here)
+    equal(there, here, large=large)
     return there
 
 
-def test_every_cell_is_equal_on_both_engines(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.fixture
+def parted(monkeypatch: pytest.MonkeyPatch) -> list[frozenset[str]]:
+    """Which views of `quick_parts` each engine had."""
+    found: list[frozenset[str]] = []
+
+    class Engine(SparkEngine):
+        def close(self) -> None:
+            found.append(self.parted)
+            super().close()
+
+    monkeypatch.setattr(spark_engine, "SparkEngine", Engine)
+    return found
+
+
+def test_every_cell_is_equal_on_both_engines(
+    spark: SparkSession, tmp_path: Path, parted: list[frozenset[str]]
+) -> None:
     equal_on_both(spark, tmp_path)
+    # Among the odd lines are fetches: whatever these list, the engine takes apart.
+    assert parted == [frozenset({PRODUCED})]
 
 
 def test_spark_alone_makes_every_table(
@@ -78,13 +107,30 @@ def test_large_journals_are_read_in_tasks(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spark_engine, "SMALL_BYTES", 0)
+    monkeypatch.setattr(spark_engine, "has_embedded", lambda: False)
+    monkeypatch.setattr(job, "LARGE_LINES", 0)
     before = spark.sparkContext.pythonExec
-    lines = equal_on_both(spark, tmp_path) / "lines"
+    lines = equal_on_both(spark, tmp_path, large=True) / "lines"
     assert spark.sparkContext.pythonExec == before
     read_here = parquet.ParquetDataset(list(lines.glob("quick-*.parquet"))).read()
     kinds = set(read_here.column("kind").to_pylist())
     assert kinds == {"request", "high_watermark", "session"}
     assert not list(lines.glob(".quick-*.parquet"))
+
+
+@pytest.mark.parametrize("small_bytes", [SMALL_BYTES, 0])
+def test_what_requests_list_is_read_a_row_each(
+    small_bytes: int,
+    spark: SparkSession,
+    tmp_path: Path,
+    parted: list[frozenset[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spark_engine, "SMALL_BYTES", small_bytes)
+    monkeypatch.setattr(job, "LARGE_LINES", min(small_bytes, maker.LARGE_LINES))
+    out = equal_on_both(spark, tmp_path, odd=False, large=not small_bytes)
+    assert parted == [frozenset(OF_APIS.values())]
+    assert sorted(path.name for path in out.iterdir()) == ["lines", "report.html", "tables"]
 
 
 @pytest.mark.parametrize("lacking", ["pandas", "this Python"])
