@@ -114,12 +114,18 @@ class EmbeddedEngine:
             raise PipelineError(f"the embedded engine: {_first_line(error)}") from error
 
 
-def put_locally(rows: pa.Table, path: str) -> None:
-    """Write one Parquet file into a folder of this machine."""
+def put_locally(rows: pa.Table, path: str, number: int = 0) -> None:
+    """Write one Parquet file into a folder of this machine; it is there when it is whole.
+
+    Spark takes no look at hidden files; a task that runs again writes the same one.
+    """
     from pyarrow import parquet
 
-    Path(path).mkdir(parents=True, exist_ok=True)
-    parquet.write_table(rows, str(Path(path, "part-00000.parquet")))
+    file = Path(path, f"part-{number:05}.parquet")
+    hidden = file.with_name(f".{file.name}")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(rows, hidden)
+    hidden.replace(file)
 
 
 _NEEDED: Final = ('"schema"', "kind", "run", "seq", "at_ms")

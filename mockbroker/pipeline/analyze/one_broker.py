@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.pipeline.analyze import relations
 from mockbroker.pipeline.analyze.dialect import DUCKDB
-from mockbroker.pipeline.analyze.embedded import EmbeddedEngine
+from mockbroker.pipeline.analyze.embedded import EmbeddedEngine, put_locally
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +45,6 @@ def shares(brokers: Sequence[Row], count: int) -> list[list[Row]]:
 def make(share: Share, brokers: Sequence[Row], number: int) -> int:
     """Write what is of these brokers, as the file of this number; how many rows it has."""
     import pyarrow as pa
-    from pyarrow import parquet
 
     with TemporaryDirectory() as spilled, closing(EmbeddedEngine()) as engine:
         engine.limit(_MEMORY, spilled)
@@ -62,10 +60,5 @@ def make(share: Share, brokers: Sequence[Row], number: int) -> int:
         for name, sql in relations.relations(DUCKDB, moved=bool(share.starts)).items():
             engine.define(name, sql)
         rows = engine.query(share.sql)
-    path = Path(share.path, f"part-{number:05}.parquet")
-    # Spark takes no look at hidden files; a task that runs again writes the same one.
-    written = path.with_name(f".{path.name}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(rows, written)
-    written.replace(path)
+    put_locally(rows, share.path, number)
     return int(rows.num_rows)

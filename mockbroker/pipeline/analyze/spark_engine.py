@@ -61,7 +61,7 @@ class SparkEngine:
         self._own = not _is_connect(spark)
         self._spark: SparkSession = spark.newSession() if self._own else spark
         self.parted: frozenset[str] = frozenset()
-        self._read_here = ""
+        self._local_lines = ""
         self._parallelism = 1
         self._starts: list[dict[str, Any]] = []
         self._views: list[str] = []
@@ -106,7 +106,7 @@ class SparkEngine:
             found = others.where("api IS NOT NULL").select("api").distinct()
             self._look_at_parts(lines_path, {row.api for row in found.collect()})
         self.look(lines_path, lines.schema)
-        self._read_here = lines_path if pieces else ""
+        self._local_lines = lines_path if pieces else ""
 
     def _look_at_parts(self, lines_path: str, parsed: set[str]) -> None:
         """Define what requests list, but of APIs of which the engine `parsed` any."""
@@ -190,7 +190,7 @@ class SparkEngine:
     def store(self, name: str, sql: str, path: str, *, of_broker: bool = False) -> int:
         """Spark writes it, and reads it when it is asked for more."""
         rows = self._sql(sql)
-        if of_broker and self._read_here and has_embedded():
+        if of_broker and self._local_lines and has_embedded():
             count = self._make_in_tasks(sql, path)
         else:
             self._write(rows, path)
@@ -203,7 +203,7 @@ class SparkEngine:
         """Have tasks write what is of one broker, each that of some; how many rows there are."""
         found = self._sql(f"SELECT DISTINCT {one_broker.KEYS} FROM requests ORDER BY 1, 2, 3")
         tasks = one_broker.shares(arrow_rows(found).to_pylist(), self._parallelism)
-        share = one_broker.Share(sql, self._read_here, path, self._starts)
+        share = one_broker.Share(sql, self._local_lines, path, self._starts)
 
         def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             import pyarrow as pa
