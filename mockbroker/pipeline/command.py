@@ -40,7 +40,8 @@ class Job:
     """One word of the command line. `check` refuses what it can before Spark starts.
 
     `on_spark` says whether the job runs on Spark at all: else `run` gets no session. `java` are
-    options of a JVM that is started for it, and `meanwhile` what may be done while that starts.
+    options of a JVM that is started for it, and `meanwhile` what may be done while that starts,
+    and in a worker.
     """
 
     help: str

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +29,7 @@ from mockbroker.pipeline.errors import PipelineError, explain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 MIN_JAVA: Final = 17
@@ -37,6 +39,7 @@ _RELEASE_VERSION: Final = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILI
 _JAVA_SECONDS: Final = 30
 CONNECT_PORT: Final = 15002
 MAX_PORTS: Final = 65536
+_LOCAL: Final = re.compile(r"local(\[|$)")
 _THREAD: Final = 'Exception in thread "main" '
 _REACH_SECONDS: Final = 10.0
 
@@ -68,7 +71,7 @@ class SessionOptions:
     `remote` is a Spark Connect address (sc://HOST:PORT); `jars` a folder of connector jars; with
     `resolve` Spark gets them itself, whatever folders there are. A job without a broker needs no
     `connector`; `java` are more options of the JVM that is started here, and `meanwhile` is done in
-    a thread while that starts.
+    a thread while that starts, and in the first worker of a Spark of this machine.
     """
 
     app: str
@@ -208,6 +211,11 @@ def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
         gateway = cast("Any", launch_gateway)(conf, {"stderr": log.file})
         context = SparkContext(conf=conf, gateway=gateway)
         context.setLogLevel("ERROR")
+        if is_local(context) and "PYSPARK_PYTHON" not in os.environ:
+            # Not the first Python of the PATH.
+            context.pythonExec = sys.executable
+            if options.meanwhile is not None:
+                Thread(target=_in_worker, args=(context, options.meanwhile), daemon=True).start()
         return SparkSession(context)
     except (PySparkException, Py4JError) as error:
         told = explain(error) if isinstance(error, Py4JError) else _last_line(log.name)
@@ -216,6 +224,20 @@ def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
                 f"Spark cannot get its Kafka connector: {told or error}; {WAYS}"
             ) from None
         raise PipelineError(f"Spark did not start: {told or error}") from None
+
+
+def is_local(context: SparkContext) -> bool:
+    """Whether its tasks run on this machine, in the folder that this process was started in."""
+    return _LOCAL.match(str(context.master)) is not None
+
+
+def _in_worker(context: SparkContext, work: Callable[[], None]) -> None:
+    """Have a worker started: what asks it first finds it ready."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    with suppress(Py4JError, PySparkException, OSError):
+        context.parallelize([work], 1).foreach(lambda begin: begin())
 
 
 def _connect(options: SessionOptions) -> SparkSession:

@@ -113,22 +113,26 @@ def analyze(journals: Path, out: Path, memory: str, master: str, engine: str) ->
     if engine == "spark":
         words += ["--master", master, "--conf", f"spark.driver.memory={memory}"]
     started = time.monotonic()
-    jvm = python = 0
-    cpu = own = 0.0
+    peaks: dict[int, int] = {}
+    cpus: dict[int, float] = {}
+    jvms: set[int] = set()
     with subprocess.Popen(
         [sys.executable, "-m", "mockbroker", "pipeline", *words], stdout=subprocess.PIPE, text=True
     ) as job:
         while job.poll() is None:
-            python, own = max(python, peak_bytes(job.pid)), max(own, cpu_seconds(job.pid))
-            for pid in descendants(job.pid, "java"):
-                jvm = max(jvm, peak_bytes(pid))
-                cpu = max(cpu, cpu_seconds(pid))
+            for pid in (job.pid, *descendants(job.pid)):
+                peaks[pid] = max(peaks.get(pid, 0), peak_bytes(pid))
+                cpus[pid] = max(cpus.get(pid, 0.0), cpu_seconds(pid))
+                if name_of(pid) == "java":
+                    jvms.add(pid)
             time.sleep(SAMPLE_SECONDS)
         assert job.stdout is not None
         told = job.stdout.read()
     if job.returncode:
         raise SystemExit(f"the job ended with {job.returncode}")
-    return Cost(time.monotonic() - started, cpu + own, jvm, python, json.loads(told))
+    jvm = max((peaks[pid] for pid in jvms), default=0)
+    python = sum(peak for pid, peak in peaks.items() if pid not in jvms)
+    return Cost(time.monotonic() - started, sum(cpus.values()), jvm, python, json.loads(told))
 
 
 def peak_bytes(pid: int) -> int:
@@ -150,8 +154,16 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def descendants(pid: int, name: str) -> list[int]:
-    """The processes of this name below another one."""
+def name_of(pid: int) -> str:
+    """What runs there; empty when it has gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below another one."""
     found = []
     for file in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -159,13 +171,7 @@ def descendants(pid: int, name: str) -> list[int]:
         except OSError:
             continue
         for child in children:
-            found += descendants(child, name)
-            try:
-                comm = Path(f"/proc/{child}/comm").read_text("utf-8", "replace").strip()
-            except OSError:
-                continue
-            if comm == name:
-                found.append(child)
+            found += [child, *descendants(child)]
     return found
 
 

@@ -38,11 +38,7 @@ _TRUSTED: Final = (
 )
 """Spark's jars are as they were installed: to verify each class again is a sixth of a short run."""
 SHORT_JVM: Final = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {_TRUSTED}"
-"""For journals whose lines are read sooner than code is compiled."""
-LONG_JVM: Final = f"-XX:TieredStopAtLevel=1 -XX:+UseParallelGC {_TRUSTED}"
-"""For those of millions of lines: the optimizing compiler takes longer than it spares."""
-LONG_BYTES: Final = 4 << 30
-"""Of larger ones Spark gets a JVM as it comes."""
+"""For what ends before the compiler of hot code has repaid its time."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -107,17 +103,17 @@ def on_spark(arguments: argparse.Namespace) -> bool:
 
 
 def java(arguments: argparse.Namespace) -> str:
-    """Options of the JVM: no more compiling than journals of this size repay."""
+    """Options of the JVM: it has little to do where tasks read lines and answer by DuckDB."""
     files = [*journals.find(arguments.journals), *journals.find(arguments.compare, "--compare")]
     size = journals.size_bytes(files)
-    if size is None or size > LONG_BYTES:
+    if size is None or (size > SMALL_BYTES and not has_embedded()):
         return ""
-    return SHORT_JVM if size <= SMALL_BYTES else LONG_JVM
+    return SHORT_JVM
 
 
 def imports() -> None:
     """Have what takes long to import while Spark starts: not PySpark, which another thread does."""
-    for name in ("mockbroker.pipeline.analyze.job", "pyarrow.json", "pandas", "duckdb"):
+    for name in (f"{__package__}.job", f"{__package__}.task_engine", "pyarrow.json", "duckdb"):
         with suppress(ImportError):
             import_module(name)
 

@@ -42,8 +42,7 @@ class Destination:
             if place.is_dir():
                 shutil.rmtree(place)
             Path(self.root, part).rename(place)
-        # What was there for the tables alone goes.
-        shutil.rmtree(self.root)
+        Path(self.root).rmdir()
 
     def drop(self) -> None:
         """Nothing of this run is wanted; what was there before stays."""

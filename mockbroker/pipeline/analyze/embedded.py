@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from mockbroker.pipeline.analyze.engine import Ask
     from mockbroker.pipeline.analyze.journals import Source
 
 _LONGEST_LINE: Final = 64 << 20
@@ -30,8 +31,6 @@ class EmbeddedEngine:
 
     name = "embedded"
     dialect = DUCKDB
-    at_a_time = 1
-    parted: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         import duckdb
@@ -42,13 +41,14 @@ class EmbeddedEngine:
             self._connection.execute(f"SET {setting}")
         self._error = duckdb.Error
 
-    def limit(self, memory: str, folder: str) -> None:
-        """Hold no more than that (`1GB`), and the rest in files there."""
-        self._run(f"SET memory_limit = {DUCKDB.text(memory)}")
+    def limit(self, memory_bytes: int, folder: str, threads: int) -> None:
+        """Hold no more than that, and the rest in files there."""
+        self._run(f"SET memory_limit = '{memory_bytes >> 20}MiB'")
         self._run(f"SET temp_directory = {DUCKDB.text(folder)}")
+        self._run(f"SET threads = {threads}")
 
-    def read(self, sources: Sequence[Source], lines_path: str) -> None:
-        """Parse the files into a table, and write it."""
+    def read(self, sources: Sequence[Source], lines_path: str, number: int = 0) -> None:
+        """Parse the files into a table, and write it as the file of that number."""
         beyond = [file for source in sources for file in source.files if "://" in file]
         if beyond:
             raise PipelineError(f"JOURNALS: {beyond[0]}: the embedded engine reads local files")
@@ -56,7 +56,7 @@ class EmbeddedEngine:
             parts = map(_careful, sources)
             self._run(f"CREATE OR REPLACE TABLE every AS {' UNION ALL '.join(parts)}")
         Path(lines_path).mkdir(parents=True, exist_ok=True)
-        file = DUCKDB.text(str(Path(lines_path, "part-00000.parquet")))
+        file = DUCKDB.text(str(Path(lines_path, f"part-{number:05}.parquet")))
         self._run(f"COPY every TO {file} (FORMAT parquet, ROW_GROUP_SIZE {_ROW_GROUP})")
 
     def _read_whole(self, sources: Sequence[Source]) -> bool:
@@ -85,18 +85,15 @@ class EmbeddedEngine:
         except self._error as error:
             raise PipelineError(f"the embedded engine: {_first_line(error)}") from error
 
-    def store(
-        self,
-        name: str,
-        sql: str,
-        path: str,
-        *,
-        of_broker: bool = False,  # noqa: ARG002
-    ) -> int:
+    def answer(self, asks: Sequence[Ask]) -> list[pa.Table | int]:
+        """One after the other: each uses all cores."""
+        return [self._store(ask) if ask.path else self.query(ask.sql) for ask in asks]
+
+    def _store(self, ask: Ask) -> int:
         """Here everything is at hand: write it, and keep it."""
-        rows = self.query(sql)
-        self.put(rows, path)
-        self.register(name, rows)
+        rows = self.query(ask.sql)
+        self.put(rows, ask.path)
+        self.register(ask.name, rows)
         return int(rows.num_rows)
 
     def put(self, rows: pa.Table, path: str) -> None:
@@ -114,14 +111,14 @@ class EmbeddedEngine:
             raise PipelineError(f"the embedded engine: {_first_line(error)}") from error
 
 
-def put_locally(rows: pa.Table, path: str, number: int = 0) -> None:
+def put_locally(rows: pa.Table, path: str) -> None:
     """Write one Parquet file into a folder of this machine; it is there when it is whole.
 
     Spark takes no look at hidden files; a task that runs again writes the same one.
     """
     from pyarrow import parquet
 
-    file = Path(path, f"part-{number:05}.parquet")
+    file = Path(path, "part-00000.parquet")
     hidden = file.with_name(f".{file.name}")
     file.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(rows, hidden)

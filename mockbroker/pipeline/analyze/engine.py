@@ -1,13 +1,13 @@
 """What an engine does: parse journals once, and answer the tables' texts with Arrow.
 
-Called by `job`; `spark_engine` and `embedded` are the two there are. A text reads views by name:
-`every` (all lines), the relations of `relations`, and tables that were made before.
+Called by `job`; `spark_engine`, `task_engine` and `embedded` are those there are. A text reads
+views by name: `every` (all lines), the relations of `relations`, and tables that were made before.
 """
 
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,17 +22,19 @@ SMALL_BYTES: Final = 64 << 20
 """Journals up to this size are read by one task, and run without compiled stages."""
 
 
-class Engine(Protocol):
-    """One engine with the lines of one analysis. `at_a_time`: texts worth asking at once.
+class Ask(NamedTuple):
+    """A text. With a `path` its rows are written there as Parquet, and are the view `name`."""
 
-    `parted` are the views of `quick_parts` that it has once it has read: what requests list, a row
-    each.
-    """
+    sql: str
+    name: str = ""
+    path: str = ""
+
+
+class Engine(Protocol):
+    """One engine with the lines of one analysis."""
 
     name: str
     dialect: Dialect
-    at_a_time: int
-    parted: frozenset[str]
 
     def read(self, sources: Sequence[Source], lines_path: str) -> None:
         """Parse the files, write all lines as Parquet, and define `every`."""
@@ -46,11 +48,8 @@ class Engine(Protocol):
     def query(self, sql: str) -> pa.Table:
         """All rows of a text."""
 
-    def store(self, name: str, sql: str, path: str, *, of_broker: bool = False) -> int:
-        """Write the rows of a text as Parquet, and make them a view; how many there are.
-
-        `of_broker`: each row is made of the lines of one broker.
-        """
+    def answer(self, asks: Sequence[Ask]) -> list[pa.Table | int]:
+        """All rows of each, or how many were written; what takes longest is asked first."""
 
     def put(self, rows: pa.Table, path: str) -> None:
         """Write rows that are here as Parquet."""

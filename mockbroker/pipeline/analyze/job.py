@@ -86,10 +86,12 @@ def open_engine(spark: SparkSession | None, spec: AnalyzeSpec) -> Engine:
         from mockbroker.pipeline.analyze.embedded import EmbeddedEngine
 
         return EmbeddedEngine()
-    from mockbroker.pipeline.analyze.spark_engine import SparkEngine
+    from mockbroker.pipeline.analyze import task_engine
 
     size = journals.size_bytes([*spec.files, *spec.others])
-    return SparkEngine(spark, size, overwrite=spec.overwrite, users_conf=spec.conf)
+    return task_engine.open_engine(
+        spark, size, spec.out, overwrite=spec.overwrite, users_conf=spec.conf
+    )
 
 
 def run_analyze(
@@ -113,7 +115,7 @@ def run_analyze(
 def _run(engine: Engine, spec: AnalyzeSpec, destination: Destination) -> Summary:
     growing = journals.Growing([*spec.files, *spec.others])
     engine.read(spec.sources(), f"{destination.root}/lines")
-    cells = shaped(engine.query(relations.line_cells(engine.dialect, engine.parted)), LINE_CELLS)
+    cells = shaped(engine.query(relations.line_cells(engine.dialect)), LINE_CELLS)
     facts = _checked(spec, _counted(cells))
     with closing(
         Maker(engine, destination.root, spec.options, large=facts.lines > LARGE_LINES)
@@ -125,7 +127,7 @@ def _run(engine: Engine, spec: AnalyzeSpec, destination: Destination) -> Summary
         unfinished = facts.corrupt - maker.counts["corrupt"]
         facts = replace(facts, corrupt=maker.counts["corrupt"], lines=facts.lines - unfinished)
         _place(engine, maker, cells)
-        maker.make_all([table for table in TABLES.values() if table is not RUNS])
+        maker.make(*(table for table in TABLES.values() if table is not RUNS))
         maker.keep(EVIDENCE, evidence(engine, maker.rows["wanted_evidence"]))
         kept = [corrupt, EVIDENCE, *(table for table in TABLES.values() if table.kept)]
         totals = {table.name: maker.counts[table.name] for table in kept}
@@ -185,7 +187,8 @@ def _place(engine: Engine, maker: Maker, cells: pa.Table) -> None:
     moved = (compute.max(runs["starts_s"]).as_py() or 0) > 0
     if moved:
         engine.register("run_starts", runs.select(["side", "run", "starts_s"]))
-    for name, sql in relations.relations(engine.dialect, engine.parted, moved=moved).items():
+    engine.define("placed", relations.placed(engine.dialect, moved=moved))
+    for name, sql in relations.relations(engine.dialect).items():
         engine.define(name, sql)
 
 

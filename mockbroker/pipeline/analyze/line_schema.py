@@ -6,12 +6,7 @@ Read by the engines. A field that is not listed is ignored, as the journal's doc
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-from mockbroker.pipeline.analyze.table import arrow_type
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from typing import Final
 
 JOURNAL_SCHEMA: Final = 1
 """The version of the journal's schema that is understood."""
@@ -84,28 +79,6 @@ LINE_SCHEMA: Final = (
 )
 """All fields of all kinds, as DDL. A fault's `rule` and a request's `body` are objects there, and
 `partitions` a number or, of a topic, an array: their JSON text here."""
-
-
-REQUEST_SCHEMA: Final = f"{_EVERY_LINE},{_REQUEST},{_FETCH},{_PRODUCE},{_GROUP},{_TXN}"
-"""Those of a request."""
-
-
-def arrow_fields(schema: str) -> list[tuple[str, pa.DataType]]:
-    """Fields of a schema in DDL, as Arrow has them."""
-    return [(name, _arrow_type(kind)) for name, kind in _parse_fields(schema)]
-
-
-def _arrow_type(kind: str) -> pa.DataType:
-    import pyarrow as pa
-
-    head = kind.partition("<")[0]
-    if head == "ARRAY":
-        return pa.list_(_arrow_type(_inside(kind)))
-    if head == "STRUCT":
-        return pa.struct(arrow_fields(_inside(kind)))
-    if head == "MAP":
-        return pa.map_(pa.string(), pa.string())
-    return arrow_type(kind)
 
 
 def json_structure() -> dict[str, object]:

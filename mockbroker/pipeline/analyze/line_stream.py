@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.pipeline.analyze.journals import NO_LINE
-from mockbroker.pipeline.analyze.spark_engine import SparkEngine, parse, texts
+from mockbroker.pipeline.analyze.spark_engine import parse, texts
 from mockbroker.pipeline.analyze.tail import Tail
+from mockbroker.pipeline.analyze.task_engine import open_engine
 from mockbroker.pipeline.errors import PipelineError, explain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
+    from mockbroker.pipeline.analyze.engine import Engine
     from mockbroker.pipeline.analyze.journals import Source
 
 FOLLOWING: Final = "following"
@@ -67,9 +68,12 @@ class LineStream:
             raise PipelineError(f"--follow: {explain(error)}") from None
         self._tail.forget()
 
-    def engine(self, spark: SparkSession, users_conf: Sequence[str]) -> SparkEngine:
+    def engine(self, spark: SparkSession, users_conf: Sequence[str]) -> Engine:
         """An engine for the lines that were taken."""
-        return _TakenLines(spark, users_conf, str(self._lines), self._schema)
+        lines = str(self._lines)
+        return open_engine(
+            spark, None, lines, overwrite=True, users_conf=users_conf, parsed=(lines, self._schema)
+        )
 
     def close(self) -> None:
         """End the stream, and take its own files away."""
@@ -77,17 +81,3 @@ class LineStream:
         shutil.rmtree(self._own, ignore_errors=True)
         # Its log has absolute paths: without it the folder is Parquet files that may be moved.
         shutil.rmtree(self._lines / "_spark_metadata", ignore_errors=True)
-
-
-class _TakenLines(SparkEngine):
-    """The engine over lines that a stream has parsed: there is nothing to read."""
-
-    def __init__(
-        self, spark: SparkSession, users_conf: Sequence[str], lines: str, schema: StructType
-    ) -> None:
-        super().__init__(spark, None, overwrite=True, users_conf=users_conf)
-        self._lines_path, self._schema = lines, schema
-
-    def read(self, sources: Sequence[Source], lines_path: str) -> None:  # noqa: ARG002
-        """The lines that there are by now."""
-        self.look(self._lines_path, self._schema)

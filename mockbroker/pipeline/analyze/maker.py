@@ -1,19 +1,17 @@
 """Makes the tables: on the engine what reads lines, where they are what reads other tables.
 
-Called by `job`. The tables that are made of lines are asked of the engine, some at a time; the
+Called by `job`. The tables that are made of lines are asked of the engine, at once; the
 others are small, and made by the embedded engine on the driver when it is there. Nothing that is
 here is read back. What can have a row for each line stays on the engine when journals are large.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.pipeline.analyze.embedded import EmbeddedEngine
-from mockbroker.pipeline.analyze.engine import has_embedded
+from mockbroker.pipeline.analyze.engine import Ask, has_embedded
 from mockbroker.pipeline.analyze.table import in_order, projection, shaped, table_of
 from mockbroker.pipeline.analyze.tables import PAGE_ROWS
 
@@ -41,62 +39,56 @@ class Maker:
         self._finisher: Engine = engine
         if engine.name != EmbeddedEngine.name and has_embedded():
             self._finisher = EmbeddedEngine()
-        self._lock = Lock()
         self._on_engine: set[str] = set()
         self.facts: dict[str, int] = {}
         self.rows: dict[str, pa.Table] = {}
         self.counts: dict[str, int] = {}
 
-    def make_all(self, tables: Sequence[Table]) -> None:
-        """All of these, each when what it reads is there; of several the longest text first.
+    def make(self, *tables: Table) -> None:
+        """All of these, each once all that it reads is there, and written if it is kept."""
+        left = list(tables)
+        while left:
+            ready = [table for table in left if self.counts.keys() >= set(table.of)]
+            assert ready, left
+            left = [table for table in left if table not in ready]
+            self._make_ready(ready)
 
-        That takes longest: begun last, it would end alone.
-        """
-        left = sorted(tables, key=lambda table: -len(table.text(self.facts)))
-        made = set(self.rows)
-        running: dict[Future[None], str] = {}
-        with ThreadPoolExecutor(max_workers=self._engine.at_a_time) as pool:
-            while left or running:
-                for table in [table for table in left if made.issuperset(table.of)]:
-                    left.remove(table)
-                    running[pool.submit(self.make, table)] = table.name
-                for done in wait(running, return_when=FIRST_COMPLETED).done:
-                    made.add(running.pop(done))
-                    done.result()
+    def _make_ready(self, tables: Sequence[Table]) -> None:
+        """What reads lines at once, and the longest text first: begun last, it would end alone."""
+        asked: list[tuple[Table, Ask]] = []
+        for table in tables:
+            text = table.text(self.facts)
+            sql = self.options.fill(projection(table, text))
+            if not text:
+                self.keep(table, table_of(table, []))
+            elif table.of and all(name in self.rows for name in table.of):
+                self.keep(table, shaped(self._finisher.query(sql), table))
+            elif table.large and self._large:
+                asked.append((table, Ask(sql, table.name, self._path(table))))
+            else:
+                asked.append((table, Ask(sql)))
+        if asked:
+            asked.sort(key=lambda one: -len(one[1].sql))
+            self._ask(asked)
 
-    def make(self, table: Table) -> None:
-        """One table, written if it is kept."""
-        text = table.text(self.facts)
-        if not text:
-            self.keep(table, table_of(table, []))
-            return
-        sql = self.options.fill(projection(table, text))
-        if not table.of or any(name not in self.rows for name in table.of):
-            self._on_the_engine(table, sql)
-            return
-        with self._lock:
-            rows = self._finisher.query(sql)
-        self.keep(table, shaped(rows, table))
-
-    def _on_the_engine(self, table: Table, sql: str) -> None:
-        for name in table.of:
+    def _ask(self, asked: Sequence[tuple[Table, Ask]]) -> None:
+        for name in dict.fromkeys(name for table, _ in asked for name in table.of):
             if name in self.rows and name not in self._on_engine:
                 self._engine.register(name, self.rows[name])
                 self._on_engine.add(name)
-        if not (table.large and self._large):
-            self.keep(table, shaped(self._engine.query(sql), table))
-            return
-        self.counts[table.name] = self._engine.store(
-            table.name, sql, self._path(table), of_broker=table.of_broker
-        )
+        answers = self._engine.answer([ask for _, ask in asked])
+        for (table, _), found in zip(asked, answers, strict=True):
+            if isinstance(found, int):
+                self.counts[table.name] = found
+            else:
+                self.keep(table, shaped(found, table))
 
     def keep(self, table: Table, rows: pa.Table) -> None:
         """Rows that are here: sorted, there for other tables, and written."""
         rows = in_order(rows, table)
-        with self._lock:
-            self.rows[table.name] = rows
-            self.counts[table.name] = rows.num_rows
-            self._finisher.register(table.name, rows)
+        self.rows[table.name] = rows
+        self.counts[table.name] = rows.num_rows
+        self._finisher.register(table.name, rows)
         if table.kept:
             names = [column.name for column in table.columns]
             self._engine.put(rows.rename_columns(names), self._path(table))

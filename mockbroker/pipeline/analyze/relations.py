@@ -1,8 +1,7 @@
 """The lines as flat relations: the one place where arrays and structures are taken apart.
 
 Defined by `job` on the engine, read by the tables' texts. Each is a view of the parsed lines
-(`every`, with those that could not be read); an engine reads the columns that a text asks for. What
-fetches and produce requests list is taken apart here, unless an engine has it so (`quick_parts`).
+(`every`, with those that could not be read); an engine reads the columns that a text asks for.
 
 | relation | a row is |
 |---|---|
@@ -30,11 +29,8 @@ from mockbroker.pipeline.analyze.facts import (
     counts,
     of_lines,
 )
-from mockbroker.pipeline.analyze.quick_parts import FETCHED, OF_APIS, PRODUCED
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from mockbroker.pipeline.analyze.dialect import Dialect
 
 _FETCH: Final = (
@@ -71,36 +67,30 @@ def starved(part: str, fetch: str = "") -> str:
     )
 
 
-def _placed(d: Dialect, lines: str, moved: bool) -> str:
-    """Lines with `t_ms`: ms since their side's first run began.
+def placed(d: Dialect, moved: bool) -> str:
+    """Lines that could be read, with `t_ms`: ms since their side's first run began.
 
     `run_starts` places the runs of a side by wall time. Within a run only its clock counts, so a
     wall clock that jumps moves nothing.
     """
     if not moved:
-        return f"SELECT *, at_ms AS t_ms FROM {lines} AS l"
+        return "SELECT *, at_ms AS t_ms FROM every WHERE raw IS NULL"
     hint = "/*+ BROADCAST(s) */" if d.name == "spark" else ""
     return (
         f"SELECT {hint} l.*, l.at_ms + s.starts_s * 1e3 AS t_ms"
-        f" FROM {lines} AS l JOIN run_starts AS s ON l.side = s.side AND l.run = s.run"
+        " FROM every AS l JOIN run_starts AS s"
+        " ON l.side = s.side AND l.run = s.run WHERE l.raw IS NULL"
     )
 
 
-def relations(
-    d: Dialect, parted: AbstractSet[str] = frozenset(), *, moved: bool = False
-) -> dict[str, str]:
-    """Name to text, each after those that it reads.
-
-    `parted` are the views of `quick_parts` that there are, `moved` whether there is `run_starts`.
-    """
+def relations(d: Dialect) -> dict[str, str]:
+    """Name to text, each after those that it reads."""
     return {
-        "placed": _placed(d, "(SELECT * FROM every WHERE raw IS NULL)", moved),
-        **{f"placed_{view}": _placed(d, view, moved) for view in sorted(parted)},
         "lines": _lines(d),
         "requests": _requests(d),
-        "fetched": _fetched(d, FETCHED in parted),
+        "fetched": _fetched(d),
         **_readers(d),
-        **_listed(d, PRODUCED in parted),
+        **_listed(d),
     }
 
 
@@ -134,16 +124,9 @@ SELECT {_PLACE}, {_CLIENT}, api, version, cause, answered, parked, fault, error,
 FROM placed WHERE {_REQUEST}"""
 
 
-def _fetched(d: Dialect, parted: bool) -> str:
+def _fetched(d: Dialect) -> str:
     fetch, group = d.q("fetch"), d.q("group")
     part = ", ".join(f"part.{name} AS {name}" for name in _PART)
-    if parted:
-        listed = f"without_partitions, limited, part FROM placed_{FETCHED}"
-    else:
-        listed = f"""{d.has_any("errors", WITHOUT_PARTITIONS)} AS without_partitions,
-    coalesce({d.any_of(f"{fetch}.partitions", "p", starved("p", f"{fetch}."))}, false) AS limited,
-    {d.explode}({fetch}.partitions) AS part
-  FROM placed WHERE {_REQUEST} AND api = 'Fetch' AND {fetch} IS NOT NULL"""
     return f"""
 SELECT {_PLACE}, client_id, answered, fault, completed_ms, class, session_id,
   answered_session_id, isolation_level, replica_id, records_bytes, without_partitions,
@@ -159,7 +142,10 @@ FROM (
     {fetch}.records_bytes AS records_bytes, {fetch}.max_bytes AS fetch_max_bytes,
     {fetch}.{group} AS fetch_group,
     {fetch}.member AS fetch_member, {fetch}.generation AS fetch_generation,
-    {listed}
+    {d.has_any("errors", WITHOUT_PARTITIONS)} AS without_partitions,
+    coalesce({d.any_of(f"{fetch}.partitions", "p", starved("p", f"{fetch}."))}, false) AS limited,
+    {d.explode}({fetch}.partitions) AS part
+  FROM placed WHERE {_REQUEST} AND api = 'Fetch' AND {fetch} IS NOT NULL
 ) AS listed"""
 
 
@@ -199,14 +185,9 @@ WHERE coalesce(part.error, 0) = 0""",
     }
 
 
-def _listed(d: Dialect, parted: bool) -> dict[str, str]:
+def _listed(d: Dialect) -> dict[str, str]:
     """What requests of other APIs list, and the slots that a fetch reads."""
     group = d.q("group")
-    if parted:
-        batches = f"'Produce' AS api, part FROM placed_{PRODUCED}"
-    else:
-        batches = f"""api, {d.explode}(produce.partitions) AS part
-  FROM placed WHERE {_REQUEST} AND api = 'Produce'"""
     return {
         "produced": f"""
 SELECT {_PLACE}, {_CLIENT}, arrived_ms, completed_ms, fault, api, answered, acks,
@@ -217,8 +198,10 @@ SELECT {_PLACE}, {_CLIENT}, arrived_ms, completed_ms, fault, api, answered, acks
   part.offset AS log_offset, part.crc AS crc, part.keys AS keys, part.top_key AS top_key,
   part.top_key_records AS top_key_records,
   part.error AS error
-FROM (SELECT {_PLACE}, client_id, arrived_ms, completed_ms, fault, answered,
-  produce.acks AS acks, produce.transactional_id AS transactional_id, {batches}) AS listed""",
+FROM (SELECT {_PLACE}, client_id, arrived_ms, completed_ms, fault, api, answered,
+  produce.acks AS acks, produce.transactional_id AS transactional_id,
+  {d.explode}(produce.partitions) AS part FROM placed WHERE {_REQUEST} AND api = 'Produce')
+  AS listed""",
         "failures": f"""
 SELECT {_PLACE}, {_CLIENT}, api, fault, error
 FROM (SELECT {_PLACE}, client_id, api, fault, {d.explode}(errors) AS error
@@ -240,7 +223,7 @@ FROM (SELECT side, run, group_, named_topic AS topic, partition, generation, mem
     }
 
 
-def line_cells(d: Dialect, parted: AbstractSet[str] = frozenset()) -> str:
+def line_cells(d: Dialect) -> str:
     """Lines by run, kind and event of sessions, made before all else; no run: the corrupt.
 
     What brokers say of themselves, and the facts of partitions, stand in rows of their own, without
@@ -262,29 +245,21 @@ SELECT side, run, kind, {_NO_LINES}, {_SPAN}, max(mockbroker) AS mockbroker,
 FROM every WHERE kind = 'run' GROUP BY side, run, kind"""
     fetched = f"""
 SELECT {_SEEN}, {fetch}.max_bytes AS max_bytes, {fetch}.records_bytes AS records_bytes,
-  {fetch}.isolation_level AS isolation_level, {_parts(d, "Fetch", parted)}"""
+  {fetch}.isolation_level AS isolation_level, {d.explode}({fetch}.partitions) AS p
+FROM every WHERE {_REQUEST} AND api = 'Fetch'"""
     produced = f"""
-SELECT {_SEEN}, answered, {_parts(d, "Produce", parted)}"""
+SELECT {_SEEN}, answered, {d.explode}(produce.partitions) AS p
+FROM every WHERE {_REQUEST} AND api = 'Produce'"""
     parts = [
         f"""
-SELECT side, run, 'request' AS kind, {_NO_LINES}, {_SPAN}, {_NO_BROKER}, {_NOT_COUNTED},
-  {counts(facts)}
-FROM ({listed}) AS listed GROUP BY side, run"""
+SELECT side, run, kind, {_NO_LINES}, {_SPAN}, {_NO_BROKER}, {_NOT_COUNTED}, {counts(facts)}
+FROM ({listed}) AS listed GROUP BY side, run, kind"""
         for listed, facts in ((fetched, OF_FETCHED), (produced, OF_PRODUCED))
     ]
     return "\nUNION ALL".join((counted, brokers, *parts))
 
 
-def _parts(d: Dialect, api: str, parted: AbstractSet[str]) -> str:
-    """Each partition that requests of an API list, as `p`."""
-    view = OF_APIS[api]
-    if view in parted:
-        return f"part AS p FROM {view}"
-    listed = {"Fetch": d.q("fetch"), "Produce": "produce"}[api]
-    return f"{d.explode}({listed}.partitions) AS p FROM every WHERE {_REQUEST} AND api = '{api}'"
-
-
-_SEEN: Final = "side, run, seq, at_ms, wall_ms"
+_SEEN: Final = "side, run, kind, seq, at_ms, wall_ms"
 _SPAN: Final = (
     "min(seq) AS first_seq, max(seq) AS last_seq, max(at_ms) AS last_ms,"
     " min_by(wall_ms - at_ms, seq) AS began_ms"

@@ -154,7 +154,6 @@ TABLES: Final = (
         _SERVINGS,
         "passed_over DESC, side, run, asked_seq",
         large=True,
-        of_broker=True,
         needs="fetches",
     ),
     Table(

@@ -102,7 +102,6 @@ class Part:
 class Table:
     """One table; the module's docstring says how one is added.
 
-    `of_broker` is one whose every row is made of the lines of one broker (`one_broker`).
     `needs` names a fact of `facts.FACTS` without which the table is empty, so that nothing is
     asked of journals in which there can be no row. A table of `parts` has the rows of those that
     are possible, and no `sql` of its own: what nobody did costs no plan and no pass.
@@ -115,7 +114,6 @@ class Table:
     of: tuple[str, ...] = ()
     kept: bool = True
     large: bool = False
-    of_broker: bool = False
     needs: str = ""
     parts: tuple[Part, ...] = ()
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.pipeline.analyze.command import LONG_BYTES, LONG_JVM, SHORT_JVM, java
+from mockbroker.pipeline.analyze import command
+from mockbroker.pipeline.analyze.command import SHORT_JVM, java
 from mockbroker.pipeline.analyze.engine import SMALL_BYTES
 from mockbroker.pipeline.command import run
 from tests.support.journal_lines import Journal
@@ -51,16 +52,17 @@ def test_a_page_is_a_file_of_this_machine(
     assert "--page: name a file" in refused(capsys, good, "--out", "s3a://bucket/out")
 
 
-@pytest.mark.parametrize(
-    ("size", "options"),
-    [(0, SHORT_JVM), (SMALL_BYTES + 1, LONG_JVM), (LONG_BYTES + 1, ""), (None, "")],
-)
-def test_the_jvm_compiles_what_journals_of_a_size_repay(
-    size: int | None, options: str, tmp_path: Path
+@pytest.mark.parametrize("embedded", [True, False])
+@pytest.mark.parametrize("size", [0, SMALL_BYTES + 1, None])
+def test_a_jvm_that_has_much_to_do_is_one_as_it_comes(
+    size: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, embedded: bool
 ) -> None:
+    monkeypatch.setattr(command, "has_embedded", lambda: embedded)
     file = Journal().write(tmp_path)
     if size:
         with file.open("r+b") as opened:
             opened.truncate(size)
     named = "s3a://bucket/j" if size is None else str(file)
-    assert java(argparse.Namespace(journals=[named], compare=[])) == options
+    options = java(argparse.Namespace(journals=[named], compare=[]))
+    little = size is not None and (embedded or size <= SMALL_BYTES)
+    assert options == (SHORT_JVM if little else "")

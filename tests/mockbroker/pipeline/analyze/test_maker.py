@@ -14,8 +14,12 @@ from mockbroker.pipeline.analyze.table import Options, Part, Table
 from mockbroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    import pyarrow as pa
+
+    from mockbroker.pipeline.analyze.engine import Ask
 
 NUMBERS = Table(
     "numbers", "n BIGINT", "SELECT range AS n FROM range(10)", "n DESC", large=True, needs="some"
@@ -38,7 +42,7 @@ def test_a_large_table_is_the_engines_to_write(
     monkeypatch.setattr(maker_module, "PAGE_ROWS", 3)
     maker = Maker(engine, str(tmp_path), Options(), large=large)
     maker.facts["some"] = 1
-    maker.make_all([NUMBERS, SUM, STEP])
+    maker.make(NUMBERS, SUM, STEP)
     assert ("numbers" in maker.rows) != large
     assert maker.counts == {"numbers": 10, "sums": 1, "step": 1}
     assert maker.page_rows(NUMBERS) == [{"n": 9}, {"n": 8}, {"n": 7}]
@@ -50,25 +54,26 @@ def test_a_large_table_is_the_engines_to_write(
 def test_the_longest_text_is_first_and_what_reads_others_when_they_are_there(
     engine: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[str] = []
-    make = Maker.make
+    asked: list[list[str]] = []
+    answer = EmbeddedEngine.answer
 
-    def note(self: Maker, table: Table) -> None:
-        make(self, table)
-        made.append(table.name)
+    def note(self: EmbeddedEngine, asks: Sequence[Ask]) -> list[pa.Table | int]:
+        asked.append([ask.sql for ask in asks])
+        return answer(self, asks)
 
-    monkeypatch.setattr(Maker, "make", note)
+    monkeypatch.setattr(EmbeddedEngine, "answer", note)
     maker = Maker(engine, str(tmp_path), Options(), large=False)
     maker.facts["some"] = 1
-    maker.make_all([SUM, STEP, NUMBERS])
-    assert made == ["numbers", "step", "sums"]
+    maker.make(SUM, STEP, NUMBERS)
+    # Of rows that are here no engine is asked.
+    assert [[STEP.sql in sql for sql in at_once] for at_once in asked] == [[False, True]]
     assert maker.rows["sums"].to_pylist() == [{"total": 45}]
 
 
 def test_what_fails_ends_it(engine: EmbeddedEngine, tmp_path: Path) -> None:
     maker = Maker(engine, str(tmp_path), Options(), large=False)
     with pytest.raises(PipelineError, match="nowhere"):
-        maker.make_all([SUM, Table("numbers", "n BIGINT", "SELECT n FROM nowhere"), STEP])
+        maker.make(SUM, Table("numbers", "n BIGINT", "SELECT n FROM nowhere"), STEP)
 
 
 def test_of_what_journals_do_not_have_nothing_is_asked(

@@ -10,7 +10,7 @@ from mockbroker.pipeline.analyze.dialect import DUCKDB, SPARK
 from mockbroker.pipeline.analyze.embedded import EmbeddedEngine
 from mockbroker.pipeline.analyze.facts import FACTS
 from mockbroker.pipeline.analyze.journals import Source
-from mockbroker.pipeline.analyze.relations import line_cells, relations
+from mockbroker.pipeline.analyze.relations import line_cells, placed, relations
 from tests.support.journal_lines import Journal, partition
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def test_runs_follow_each_other_on_the_time_axis(tmp_path: Path) -> None:
     engine.read([Source("base", files)], str(tmp_path / "lines"))
     starts = pa.table({"side": ["base"] * 2, "run": ["a", "b"], "starts_s": [0.0, 60.0]})
     engine.register("run_starts", starts)
-    engine.define("placed", relations(DUCKDB, moved=True)["placed"])
+    engine.define("placed", placed(DUCKDB, moved=True))
     rows = engine.query("SELECT run, t_ms FROM placed ORDER BY run").to_pylist()
     assert rows == [{"run": "a", "t_ms": 0.0}, {"run": "b", "t_ms": 60_000.0}]
     engine.close()
