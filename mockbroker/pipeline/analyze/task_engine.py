@@ -125,6 +125,11 @@ def _are_here(spark: SparkSession) -> bool:
     return is_local(context) and chosen in {None, "", sys.executable}
 
 
+def _here(path: str) -> str:
+    """A task may be in another folder than who asks it."""
+    return str(Path(path).absolute())
+
+
 class TaskEngine:
     """One analysis on a Spark context whose tasks run on this machine."""
 
@@ -152,6 +157,7 @@ class TaskEngine:
 
     def read(self, sources: Sequence[Source], lines_path: str) -> None:
         """Parse into Parquet; what is not on this machine Spark's own JSON reads."""
+        lines_path = _here(lines_path)
         files = [(source.side, file) for source in sources for file in source.files]
         if self._parsed or any("://" in file for _, file in files):
             with closing(self._by_sql()) as engine:
@@ -160,7 +166,7 @@ class TaskEngine:
             self._files["every"] = [unquote(urlsplit(file).path) for file in found]
             return
         tasks, of = self._share(len(files))
-        numbered = [(number, *file) for number, file in enumerate(files)]
+        numbered = [(number, side, _here(file)) for number, (side, file) in enumerate(files)]
         self._context.parallelize(numbered, tasks).foreachPartition(partial(read, of, lines_path))
         self._find("every", lines_path)
 
@@ -186,6 +192,7 @@ class TaskEngine:
 
     def answer(self, asks: Sequence[Ask]) -> list[pa.Table | int]:
         """One job, with a task for each of large journals; who reads what they wrote finds it."""
+        asks = [ask._replace(path=_here(ask.path)) if ask.path else ask for ask in asks]
         tasks, of = self._share(len(asks))
         work = partial(answer, of, Known(self._files, self._rows, self._views))
         answers = self._context.parallelize(asks, tasks).mapPartitions(work).collect()

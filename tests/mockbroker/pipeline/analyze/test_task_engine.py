@@ -68,6 +68,18 @@ def test_large_tables_are_a_tasks_to_write(
 
 
 @pytest.mark.spark
+def test_a_task_may_be_in_another_folder(
+    spark: SparkSession, tmp_path: Path, opened: list[TaskEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "LARGE_LINES", 0)
+    file = hostile(tmp_path / "j")
+    monkeypatch.chdir(tmp_path)
+    assert run(["analyze", str(file.relative_to(tmp_path)), "--out", "out"], spark) == 0
+    assert len(opened) == 1
+    assert parquet.read_table(tmp_path / "out" / "tables" / "corrupt").num_rows > 0
+
+
+@pytest.mark.spark
 def test_what_fails_in_a_task_is_one_line(
     spark: SparkSession,
     tmp_path: Path,
