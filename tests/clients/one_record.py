@@ -367,7 +367,7 @@ class Aiokafka:
         await consumer.stop()
 
     def read_in_group(self, bootstrap: str, hook: Callable[[], object]) -> Read:
-        return asyncio.run(self._read(bootstrap, GROUP, SHORT, hook))
+        return asyncio.run(self._read(bootstrap, GROUP, LONG, hook))
 
     async def _read(
         self, bootstrap: str, group: str | None, patience: Patience, hook: Callable[[], object]
