@@ -167,8 +167,12 @@ def unclean_election(run: Run) -> None:
     for follower in followers:
         cluster.hold_follower(TOPIC, 0, follower)
         cluster.shrink_isr(TOPIC, 0, without=follower)
-    # From here on min.insync.replicas=1 acknowledges what the leader alone has.
+    # From here on min.insync.replicas=1 acknowledges what the leader alone has; what is told first
+    # may have been with the followers before.
+    with_followers = max(len(log_of(broker, 0, follower)) for follower in followers)
     ledger.wait_acknowledged(SOME)
+    while len(log_of(broker, 0, leader)) < with_followers + SOME:
+        ledger.wait_acknowledged(SOME)
     client.pause()
     before = {part: log_of(broker, part, cluster.leader(TOPIC, part)) for part in range(PARTITIONS)}
     ledger.wait_read(before)
