@@ -95,17 +95,10 @@ def test_every_cell_is_equal_on_both_engines(
     assert len(by_sql) == 1
 
 
-def test_spark_alone_makes_every_table(
+def test_spark_alone_makes_every_table_large_ones_too(
     spark: SparkSession, tmp_path: Path, by_sql: list[SparkEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maker, "has_embedded", lambda: False)
-    equal_on_both(spark, tmp_path)
-    assert len(by_sql) == 1
-
-
-def test_large_tables_are_sparks_to_write(
-    spark: SparkSession, tmp_path: Path, by_sql: list[SparkEngine], monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(spark_engine, "SMALL_BYTES", 0)
     monkeypatch.setattr(job, "LARGE_LINES", 0)
     equal_on_both(spark, tmp_path, large=True)
