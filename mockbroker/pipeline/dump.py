@@ -22,6 +22,7 @@ from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.framing import ANY_SCHEMA, unframed
 from mockbroker.pipeline.records import size_bytes
 from mockbroker.pipeline.registered import writers_of
+from mockbroker.pipeline.session import is_connect
 from mockbroker.pipeline.sources import CSV_OPTIONS, TABLE, fitting, write_dataset
 from mockbroker.pipeline.summary import Summary
 from mockbroker.pipeline.topic_range import (
@@ -214,7 +215,7 @@ def infer_json_schema(records: DataFrame, column: str = "value") -> str:
 
 def _schema_by_reader(records: DataFrame, column: str) -> str:
     """The same on Spark 3.5, which has no variants: by its reader of JSON."""
-    if "connect" in type(records).__module__:
+    if is_connect(records):
         raise PipelineError(f"--{column}-schema infer needs Spark 4 over Spark Connect")
     # PySpark's own read.json takes an RDD, whose rows would go through Python.
     session = cast("Any", records.sparkSession)

@@ -31,6 +31,7 @@ from mockbroker.pipeline.records import (
     size_bytes,
     with_normal_headers,
 )
+from mockbroker.pipeline.session import is_connect
 from mockbroker.pipeline.summary import Summary
 from mockbroker.pipeline.timestamps import INTERCEPTOR_CONF, install_interceptor, with_timestamps
 from mockbroker.pipeline.topic_range import Broker, TopicRange, read_options
@@ -365,7 +366,7 @@ def _send(
 
 def _parallel_tasks(spark: SparkSession) -> int:
     """How many run at a time; over Connect nobody tells, so one."""
-    if "connect" in type(spark).__module__:
+    if is_connect(spark):
         return 1
     return int(max(1, spark.sparkContext.defaultParallelism))
 

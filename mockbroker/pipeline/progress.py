@@ -11,6 +11,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
+from mockbroker.pipeline.session import is_connect
 from mockbroker.pipeline.summary import human_bytes
 
 if TYPE_CHECKING:
@@ -79,16 +80,12 @@ def watch(spark: SparkSession, bar: Bar) -> Iterator[None]:
     if not bar.shown:
         yield
         return
-    stop = _watch_connect(spark, bar) if _is_connect(spark) else _watch_classic(spark, bar)
+    stop = _watch_connect(spark, bar) if is_connect(spark) else _watch_classic(spark, bar)
     try:
         yield
     finally:
         stop()
         bar.clear()
-
-
-def _is_connect(spark: SparkSession) -> bool:
-    return "connect" in type(spark).__module__
 
 
 def _watch_classic(spark: SparkSession, bar: Bar) -> Callable[[], None]:

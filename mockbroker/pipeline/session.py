@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 MIN_JAVA: Final = 17
 _LOG_CONFIG: Final = Path(__file__).with_name("log4j2.properties")
@@ -211,11 +211,9 @@ def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
         gateway = cast("Any", launch_gateway)(conf, {"stderr": log.file})
         context = SparkContext(conf=conf, gateway=gateway)
         context.setLogLevel("ERROR")
-        if is_local(context) and "PYSPARK_PYTHON" not in os.environ:
-            # Not the first Python of the PATH.
-            context.pythonExec = sys.executable
-            if options.meanwhile is not None:
-                Thread(target=_in_worker, args=(context, options.meanwhile), daemon=True).start()
+        choose_python(context)
+        if options.meanwhile and is_local(context) and context.pythonExec == sys.executable:
+            Thread(target=_in_worker, args=(context, options.meanwhile), daemon=True).start()
         return SparkSession(context)
     except (PySparkException, Py4JError) as error:
         told = explain(error) if isinstance(error, Py4JError) else _last_line(log.name)
@@ -224,6 +222,22 @@ def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
                 f"Spark cannot get its Kafka connector: {told or error}; {WAYS}"
             ) from None
         raise PipelineError(f"Spark did not start: {told or error}") from None
+
+
+def choose_python(context: SparkContext) -> None:
+    """Have tasks run on the Python that was named, and on this machine else on this one."""
+    python = context.getConf().get("spark.pyspark.python")
+    if python:
+        # spark-submit would have told it; a session that is made here has to be told.
+        context.pythonExec = python
+    elif str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        # PySpark would take the first python3 of the PATH, which may have other libraries.
+        context.pythonExec = sys.executable
+
+
+def is_connect(of: SparkSession | DataFrame) -> bool:
+    """Whether it is of Spark Connect: a client's, to which a server tells little."""
+    return "connect" in type(of).__module__
 
 
 def is_local(context: SparkContext) -> bool:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
 
 from mockbroker.pipeline.errors import PipelineError
+from mockbroker.pipeline.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,7 +47,7 @@ def install_interceptor(spark: SparkSession) -> None:
 
     Executors get it from the driver as long as that lives; its file goes with this process.
     """
-    if "connect" in type(spark).__module__:
+    if is_connect(spark):
         raise PipelineError("--timestamp does not work over Spark Connect: submit the job instead")
     context = spark.sparkContext
     jvm = cast("Any", context._jvm)  # noqa: SLF001 -- no public way to the JVM

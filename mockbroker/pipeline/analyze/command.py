@@ -17,7 +17,7 @@ from mockbroker.pipeline.analyze import journals
 from mockbroker.pipeline.analyze.engine import SMALL_BYTES, has_embedded
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.options import positive_number
-from mockbroker.pipeline.session import why_no_spark
+from mockbroker.pipeline.session import is_connect, why_no_spark
 
 if TYPE_CHECKING:
     import argparse
@@ -136,7 +136,7 @@ def run(spark: SparkSession | None, arguments: argparse.Namespace) -> Summary:
     )
     if not arguments.follow:
         return run_analyze(spark, spec)
-    if spark is not None and "connect" in type(spark).__module__:
+    if spark is not None and is_connect(spark):
         raise PipelineError(_NO_FOLLOW)
     with ExitStack() as stack:
         stream = None if spark is None else _stream(spark, spec, stack)

@@ -15,6 +15,7 @@ from mockbroker.pipeline.analyze.dialect import SPARK
 from mockbroker.pipeline.analyze.embedded import put_locally
 from mockbroker.pipeline.analyze.engine import SMALL_BYTES
 from mockbroker.pipeline.analyze.line_schema import LINE_SCHEMA
+from mockbroker.pipeline.session import is_connect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -231,8 +232,3 @@ def arrow_rows(rows: DataFrame) -> pa.Table:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return to_arrow_schema(rows.schema).empty_table()
-
-
-def is_connect(spark: SparkSession) -> bool:
-    """Whether it is a client of a server."""
-    return "connect" in type(spark).__module__

@@ -21,8 +21,8 @@ from mockbroker.pipeline.analyze.dialect import DUCKDB
 from mockbroker.pipeline.analyze.embedded import EmbeddedEngine, put_locally
 from mockbroker.pipeline.analyze.engine import SMALL_BYTES, Ask, has_embedded
 from mockbroker.pipeline.analyze.journals import Source
-from mockbroker.pipeline.analyze.spark_engine import SparkEngine, is_connect
-from mockbroker.pipeline.session import is_local
+from mockbroker.pipeline.analyze.spark_engine import SparkEngine
+from mockbroker.pipeline.session import is_connect, is_local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import shutil
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mockbroker.pipeline.session import why_no_spark
+from mockbroker.pipeline.session import choose_python, is_connect, why_no_spark
 from mockbroker.what_if.simulate import run_task
 
 if TYPE_CHECKING:
@@ -83,8 +82,7 @@ def run_on_spark(spark: SparkSession, tasks: Sequence[dict[str, Any]]) -> list[A
 
 def _parts(spark: SparkSession) -> int:
     # Over Connect nobody says how many cores there are.
-    connected = "connect" in type(spark).__module__
-    cores = _CORES_UNKNOWN if connected else spark.sparkContext.defaultParallelism
+    cores = _CORES_UNKNOWN if is_connect(spark) else spark.sparkContext.defaultParallelism
     return cores * _TASKS_OF_A_CORE
 
 
@@ -103,18 +101,11 @@ def send_code(spark: SparkSession) -> None:
     """Let executors import what runs here."""
     folder = Path(tempfile.mkdtemp(prefix="mockbroker-code-"))
     code = write_code(folder / "mockbroker-code.zip")
-    if "connect" in type(spark).__module__:
+    if is_connect(spark):
         spark.addArtifacts(str(code), pyfile=True)
     else:
-        context = spark.sparkContext
-        context.addPyFile(str(code))
-        python = context.getConf().get("spark.pyspark.python")
-        if python:
-            # spark-submit would have told it; a session that is made here has to be told.
-            context.pythonExec = python
-        elif str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-            # PySpark would take the first python3 of the PATH, which may have other libraries.
-            context.pythonExec = sys.executable
+        spark.sparkContext.addPyFile(str(code))
+        choose_python(spark.sparkContext)
 
 
 def write_code(path: Path) -> Path:
