@@ -67,11 +67,11 @@ class Clients:
                 ]
             )
             return consumer
-        for topic in topics:
-            # kafka-python joins at once, and a leader of a group that has no metadata yet assigns
-            # nothing to anybody.
-            consumer.partitions_for_topic(topic)
         consumer.subscribe(list(topics))
+        # It joins at once, and a leader of a group without metadata assigns nothing to anybody. Nor
+        # must metadata come right after: it would join again for it, and if a poll ended amid that
+        # it would read on, but send no heartbeats and never commit.
+        consumer.topics()
         self._until_assigned(consumer.assignment, lambda: _peek_kafka(consumer))
         return consumer
 
@@ -94,7 +94,12 @@ class Clients:
     def confluent_producer(self, config: dict[str, Any] | None = None) -> Any:
         """A Producer; `config` under librdkafka's names."""
         confluent = _module("confluent_kafka", "confluent-kafka")
-        producer = confluent.Producer(self._confluent({"linger.ms": 0, **(config or {})}))
+        settings = {"linger.ms": 0, **(config or {})}
+        producer = confluent.Producer(self._confluent(settings))
+        # One that lives on could make a topic of the test anew after it. Early releases have no
+        # `close`, and of an open transaction it waits without end: pytest lets go of those later.
+        if hasattr(producer, "close") and "transactional.id" not in settings:
+            self._stack.callback(_close, producer)
         self._stack.callback(_flush, producer, confluent.KafkaException)
         return producer
 
@@ -203,8 +208,15 @@ class Clients:
 
 def _flush(producer: Any, failure: type[Exception]) -> None:
     """What a producer that is fenced could not send is the test's own business."""
-    with suppress(failure):
+    with suppress(failure, RuntimeError):  # a RuntimeError: the test has closed it
         producer.flush(CLOSE_TIMEOUT_SECONDS)
+
+
+def _close(producer: Any) -> None:
+    """What was not sent by now is dropped."""
+    with suppress(RuntimeError):  # the test has closed it
+        producer.purge()
+    producer.close()
 
 
 def _peek_kafka(consumer: Any) -> None:

@@ -70,8 +70,9 @@ class Member:
             heartbeat_interval_ms=300,
             fetch_max_wait_ms=100,
         )
-        consumer.partitions_for_topic(TOPIC)
         consumer.subscribe([TOPIC])
+        # Metadata that came amid its first join would have it join again (see `Clients`).
+        consumer.topics()
         self.assigned_s = time.monotonic()
         return consumer
 

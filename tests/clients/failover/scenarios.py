@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mockbroker.faults import Fault
+from mockbroker.testing.bridge import WaitTimeoutError
 from mockbroker_protocol.errors import ErrorCode
 from tests.clients.failover.ledger import (
     DEADLINE_S,
@@ -233,7 +234,10 @@ def finish(run: Run, logs: Logs, members: int = 1) -> None:
     ends = {(TOPIC, part): len(log) for part, log in logs.items()}
     group = run.broker.group(GROUP)
     run.ledger.wait_read(logs)
-    group.wait_committed(ends, timeout=DEADLINE_S)
+    try:
+        group.wait_committed(ends, timeout=DEADLINE_S)
+    except WaitTimeoutError as late:
+        raise AssertionError(run.ledger.failures or run.ledger.describe()) from late
     for member in range(members):
         run.client.leave(member)
     run.client.wait_left(members)

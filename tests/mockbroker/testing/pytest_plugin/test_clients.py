@@ -80,6 +80,24 @@ def test_a_consumer_of_confluent_kafka_has_its_partitions_and_misses_nothing(
     assert taken_confluent(consumer, 4) == [b"0", b"1", b"2", b"3"]
 
 
+@pytest.mark.parametrize("time", range(3))
+def test_a_consumer_of_kafka_python_is_a_member_for_good(
+    broker: MockBroker, clients: Clients, time: int
+) -> None:
+    broker.topic("orders").put_all(["1", "2"])
+    broker.faults.add(
+        {"api": "Metadata", "topic": "orders", "delay_ms": 100, "maybe": True},
+        {"api": "SyncGroup", "delay_ms": 80},  # a poll ends amid it
+    )
+    group = broker.group(f"g{time}")
+    consumer = clients.kafka_consumer("orders", group_id=group.group_id, enable_auto_commit=False)
+    assert taken_kafka(consumer, 2) == [b"1", b"2"]
+    for _ in range(10):
+        consumer.poll(50)
+    consumer.commit()
+    group.wait_committed({("orders", 0): 1, ("orders", 1): 1}, timeout=5)
+
+
 def test_producers_and_admins_work(broker: MockBroker, clients: Clients) -> None:
     clients.kafka_producer(client_id="one").send("orders", b"one").get(10)
     producer = clients.confluent_producer({"client.id": "two"})
@@ -89,6 +107,33 @@ def test_producers_and_admins_work(broker: MockBroker, clients: Clients) -> None
     assert {one.client_id for one in broker.journal.requests(api="Produce")} == {"one", "two"}
     assert clients.kafka_admin().list_topics() == ["orders"]
     assert list(clients.confluent_admin().list_topics(timeout=10).topics) == ["orders"]
+
+
+def test_a_producer_of_confluent_kafka_does_not_outlive_its_test(broker: MockBroker) -> None:
+    with Clients(broker.client_config) as clients:
+        producer, of_transactions = (
+            clients.confluent_producer(config) for config in ({}, {"transactional.id": "t"})
+        )
+        producer.produce("orders", b"sent by the end")
+        of_transactions.init_transactions(10)
+        of_transactions.begin_transaction()
+    assert [one.value for one in broker.topic("orders").records()] == [b"sent by the end"]
+    with pytest.raises(RuntimeError, match="closed"):
+        producer.produce("made-anew", b"late")
+
+
+def test_what_cannot_be_sent_is_dropped_with_the_producer(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients_module, "CLOSE_TIMEOUT_SECONDS", 0.1)
+    broker.faults.add({"api": "Produce", "park": True})
+    with Clients(broker.client_config) as clients:
+        clients.confluent_producer().produce("orders", b"parked for ever")
+    broker.faults.clear()
+
+
+def test_a_test_may_close_a_producer_itself(clients: Clients) -> None:
+    clients.confluent_producer().close()
 
 
 def test_they_are_closed_at_the_end(broker: MockBroker) -> None:
