@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.pipeline.analyze.journals import Source
 
 _LONGEST_LINE: Final = 64 << 20
-_ROW_GROUP: Final = 60_000
+_PARQUET: Final = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 60000"
 
 
 class EmbeddedEngine:
@@ -57,7 +57,7 @@ class EmbeddedEngine:
             self._run(f"CREATE OR REPLACE TABLE every AS {' UNION ALL '.join(parts)}")
         Path(lines_path).mkdir(parents=True, exist_ok=True)
         file = DUCKDB.text(str(Path(lines_path, f"part-{number:05}.parquet")))
-        self._run(f"COPY every TO {file} (FORMAT parquet, ROW_GROUP_SIZE {_ROW_GROUP})")
+        self._run(f"COPY every TO {file} ({_PARQUET})")
 
     def _read_whole(self, sources: Sequence[Source]) -> bool:
         """Read at full speed what has no line that is none; whether that was so."""
