@@ -65,6 +65,18 @@ def packages(spark: str = "") -> str:
     return ",".join(f"org.apache.spark:{name}:{spark}" for name in names)
 
 
+def an_earlier(named: str) -> str:
+    """These packages with ours of the patch release before; empty where there is none.
+
+    Repositories may not have the newest yet, and those of one minor release fit each other.
+    """
+    found = re.search(rf":{re.escape(CONNECTOR)}[\d.]+:(\d+\.\d+)\.(\d+)(?=,|$)", named)
+    if found is None or found[2] == "0":
+        return ""
+    release, earlier = f"{found[1]}.{found[2]}", f"{found[1]}.{int(found[2]) - 1}"
+    return named.replace(packages(release), packages(earlier))
+
+
 def spark_version() -> str:
     """PySpark's version, without importing it."""
     return version("pyspark")

@@ -23,13 +23,20 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
-from mockbroker.pipeline.connector import CONNECTOR, PACKAGES_CONF, WAYS, connector_conf, packages
+from mockbroker.pipeline.connector import (
+    CONNECTOR,
+    PACKAGES_CONF,
+    WAYS,
+    an_earlier,
+    connector_conf,
+    packages,
+)
 from mockbroker.pipeline.errors import PipelineError, explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
 MIN_JAVA: Final = 17
@@ -42,6 +49,10 @@ MAX_PORTS: Final = 65536
 _LOCAL: Final = re.compile(r"local(\[|$)")
 _THREAD: Final = 'Exception in thread "main" '
 _REACH_SECONDS: Final = 10.0
+_UNREACHED: Final = re.compile(
+    r"Host (?!repos\.spark-packages\.org)\S+ not found|Server access error|SERVER ERROR"
+)
+"""What Ivy says of a repository that does not answer; Spark's second one is not there any more."""
 
 _FIRST_JARS: Final = (
     "spark-catalyst_", "scala-library-", "spark-core_", "spark-sql", "scala-reflect-",
@@ -191,10 +202,7 @@ def first_jars() -> str:
 
 
 def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
-    from py4j.protocol import Py4JError
-    from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkException
-    from pyspark.java_gateway import launch_gateway
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
     conf = SparkConf(loadDefaults=False).setAppName(options.app)
@@ -202,26 +210,51 @@ def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
         conf.set(key, value)
     if submitted:
         return SparkSession.builder.config(conf=conf).getOrCreate()
-    if conf.contains(PACKAGES_CONF):
-        print(f"getting {conf.get(PACKAGES_CONF)}", file=sys.stderr, flush=True)
-    log = tempfile.NamedTemporaryFile(prefix="mockbroker-spark-", suffix=".log")  # noqa: SIM115
     if options.meanwhile is not None:
         Thread(target=options.meanwhile, daemon=True).start()
+    while True:
+        if conf.contains(PACKAGES_CONF):
+            print(f"getting {conf.get(PACKAGES_CONF)}", file=sys.stderr, flush=True)
+        try:
+            return _started(conf, options.meanwhile)
+        except _NotThereError:
+            earlier = an_earlier(str(conf.get(PACKAGES_CONF)))
+            if not earlier or CONNECTOR in options.conf.get(PACKAGES_CONF, ""):
+                raise
+            print("it is not there; of the release before", file=sys.stderr)
+            conf.set(PACKAGES_CONF, earlier)
+
+
+class _NotThereError(PipelineError):
+    """Spark's repositories answer, and lack a package."""
+
+
+def _started(conf: SparkConf, meanwhile: Callable[[], None] | None) -> SparkSession:
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    log = tempfile.NamedTemporaryFile(prefix="mockbroker-spark-", suffix=".log")  # noqa: SIM115
     try:
         gateway = cast("Any", launch_gateway)(conf, {"stderr": log.file})
         context = SparkContext(conf=conf, gateway=gateway)
         context.setLogLevel("ERROR")
         choose_python(context)
-        if options.meanwhile and is_local(context) and context.pythonExec == sys.executable:
-            Thread(target=_in_worker, args=(context, options.meanwhile), daemon=True).start()
+        if meanwhile and is_local(context) and context.pythonExec == sys.executable:
+            Thread(target=_in_worker, args=(context, meanwhile), daemon=True).start()
         return SparkSession(context)
     except (PySparkException, Py4JError) as error:
         told = explain(error) if isinstance(error, Py4JError) else _last_line(log.name)
-        if conf.contains(PACKAGES_CONF):
-            raise PipelineError(
-                f"Spark cannot get its Kafka connector: {told or error}; {WAYS}"
-            ) from None
-        raise PipelineError(f"Spark did not start: {told or error}") from None
+        text = Path(log.name).read_text(errors="replace")
+        log.close()
+        if not conf.contains(PACKAGES_CONF):
+            raise PipelineError(f"Spark did not start: {told or error}") from None
+        is_answered = "unresolved dependency" in text and not _UNREACHED.search(text)
+        raise (_NotThereError if is_answered else PipelineError)(
+            f"Spark cannot get its Kafka connector: {told or error}; {WAYS}"
+        ) from None
 
 
 def choose_python(context: SparkContext) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import socket
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
-from mockbroker.pipeline import session
-from mockbroker.pipeline.connector import CONNECTOR, JARS_VARIABLE, PACKAGES_CONF
+from mockbroker.pipeline import connector, session
+from mockbroker.pipeline.connector import (
+    CONNECTOR,
+    JARS_VARIABLE,
+    PACKAGES_CONF,
+    an_earlier,
+    packages,
+)
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.session import (
     SessionOptions,
     check_java,
     conf_for,
+    open_session,
     reach,
     reach_master,
     why_no_spark,
@@ -188,3 +196,39 @@ def test_jars_with_most_classes_stand_first_unless_the_user_has_a_class_path(
     assert "spark.driver.extraClassPath" not in conf_for(options, submitted=True)
     monkeypatch.setenv("SPARK_HOME", str(tmp_path / "elsewhere"))
     assert "spark.driver.extraClassPath" not in conf_for(options, submitted=False)
+
+
+LACKING = "unresolved dependency: org.apache.spark#spark-sql-kafka-0-10_2.13;4.1.2: not found"
+UNREACHED = "Host repo1.maven.org not found. url=https://repo1.maven.org/maven2/org/apache/spark"
+GONE = "Host repos.spark-packages.org not found. url=https://repos.spark-packages.org/org/apache"
+
+
+@pytest.mark.parametrize(
+    ("told", "patches"), [(f"{GONE}\n{LACKING}", "210"), (f"{UNREACHED}\n{LACKING}", "2")]
+)
+def test_a_connector_that_repositories_lack_is_looked_for_in_the_releases_before(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], told: str, patches: str
+) -> None:
+    pyspark = pytest.importorskip("pyspark")
+
+    def launch(_conf: object, kwargs: dict[str, IO[bytes]]) -> None:
+        kwargs["stderr"].write(f"RuntimeException: [{told}]\n".encode())
+        kwargs["stderr"].flush()
+        raise pyspark.errors.PySparkRuntimeError("JAVA_GATEWAY_EXITED", {})
+
+    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
+    monkeypatch.setattr(session, "check_java", lambda: None)
+    monkeypatch.setattr(connector, "spark_version", lambda: "4.1.2")
+    with pytest.raises(PipelineError, match="cannot get its Kafka connector"):
+        open_session(SessionOptions("t", resolve=True))
+    asked = re.findall(r"getting .*avro_2.13:4\.1\.(\d)\n", capsys.readouterr().err)
+    assert asked == list(patches)
+    with pytest.raises(PipelineError, match="cannot get"):
+        open_session(SessionOptions("t", conf={PACKAGES_CONF: connector.packages()}))
+    assert capsys.readouterr().err.count("getting") == 1
+
+
+def test_the_release_before_replaces_the_connector_alone() -> None:
+    assert an_earlier(f"{packages('4.1.2')},o:mine:4.1.2") == f"{packages('4.1.1')},o:mine:4.1.2"
+    assert an_earlier(packages("3.5.10")) == packages("3.5.9")
+    assert an_earlier(packages("4.1.0")) == an_earlier("o:mine:4.1.2") == ""
