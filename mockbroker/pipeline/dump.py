@@ -318,6 +318,8 @@ def run_stream(records: DataFrame, spec: DumpSpec, target: DumpTarget) -> Summar
     )
     if target.format == "csv":
         writer = writer.options(**CSV_OPTIONS)
-    count, size = run_query(writer, target.follow)
+    counted = run_query(writer, target.follow)
     notes = ["what is new since the last run"]
-    return Summary("dump", count, size, f"into {target.path}", notes=notes)
+    if counted.lacks_a_batch:
+        notes.append("and a batch that a killed run had begun, which is not counted here")
+    return Summary("dump", counted.rows, counted.bytes, f"into {target.path}", notes=notes)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 NAME: Final = "dump"
 LOOK_SECONDS: Final = 1
+_UNTOLD: Final = 'because the return value of "scala.Option.get()" is null'
+"""What PySpark 4.1's connector fails with after a batch that a killed run had begun: the batch is
+committed, and it cannot tell how far behind it is."""
 
 
 def observed_rows(records: DataFrame) -> DataFrame:
@@ -34,22 +37,36 @@ def observed_rows(records: DataFrame) -> DataFrame:
     )
 
 
-def run_query(writer: DataStreamWriter, follow: float | None) -> tuple[int, int]:
-    """Rows and bytes of all batches. `follow` None: what is there now, and an end."""
+def run_query(writer: DataStreamWriter, follow: float | None) -> Counted:
+    """All batches. `follow` None: what is there now, and an end."""
     if follow is None:
         writer = writer.trigger(availableNow=True)
     else:
         writer = writer.trigger(processingTime=f"{round(follow * 1000)} milliseconds")
     counted = Counted()
     with _told_to_end() as told:
-        query = writer.start()
+        while not _run(writer.start(), counted, told if follow is not None else None):
+            counted.lacks_a_batch = True
+    return counted
+
+
+def _run(query: StreamingQuery, counted: Counted, told: threading.Event | None) -> bool:
+    """Count until the query has ended, or was told to; False where it is to be begun again."""
+    from pyspark.errors import StreamingQueryException
+
+    try:
         while not query.awaitTermination(LOOK_SECONDS):
             counted.look(query)
-            if told.is_set() and follow is not None:
+            if told is not None and told.is_set():
                 query.stop()
                 break
+    except StreamingQueryException as error:
+        counted.look(query)
+        if counted.lacks_a_batch or _UNTOLD not in str(error):
+            raise
+        return False
     counted.look(query)
-    return counted.rows, counted.bytes
+    return True
 
 
 class Counted:
@@ -57,6 +74,8 @@ class Counted:
 
     def __init__(self) -> None:
         self.rows = self.bytes = 0
+        self.lacks_a_batch = False
+        """A batch that a killed run had begun is there, and was not counted."""
         self._last = -1
 
     def look(self, query: StreamingQuery) -> None:

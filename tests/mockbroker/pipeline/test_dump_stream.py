@@ -6,6 +6,8 @@ import os
 import signal
 from typing import Any, Self
 
+import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import Row
 
 from mockbroker.pipeline.dump_stream import observed, run_query
@@ -52,6 +54,37 @@ class Stream:
 def test_a_stream_that_follows_ends_by_sigterm_and_counts_each_batch_once() -> None:
     stream: Any = Stream()
     before = signal.getsignal(signal.SIGTERM)
-    assert run_query(stream, 0.2) == (6, 15)
+    counted = run_query(stream, 0.2)
+    assert (counted.rows, counted.bytes, counted.lacks_a_batch) == (6, 15, False)
     assert (stream.stopped, stream.trigger_given) == (True, {"processingTime": "200 milliseconds"})
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+UNTOLD = 'Cannot invoke "map(Function1)" because the return value of "scala.Option.get()" is null'
+
+
+class Untold(Stream):
+    """Its query ends so often by an error, before it goes on."""
+
+    def __init__(self, *errors: str) -> None:
+        super().__init__()
+        self.errors = list(errors)
+
+    def awaitTermination(self, _seconds: int) -> bool:  # noqa: N802 -- PySpark's name
+        if self.errors:
+            raise StreamingQueryException(self.errors.pop(0))
+        self.recentProgress.append(
+            {"batchId": 1, "observedMetrics": {"dump": {"rows": 2, "bytes": 5}}}
+        )
+        return True
+
+
+def test_a_batch_that_was_done_again_and_cannot_be_told_of_ends_no_dump() -> None:
+    stream: Any = Untold(UNTOLD)
+    counted = run_query(stream, None)
+    assert (counted.rows, counted.bytes, counted.lacks_a_batch) == (2, 5, True)
+    for errors in ((UNTOLD, UNTOLD), ("no space left",)):
+        stream = Untold(*errors)
+        with pytest.raises(StreamingQueryException, match=errors[-1].partition("(")[0]):
+            run_query(stream, None)
+        assert stream.errors == []
