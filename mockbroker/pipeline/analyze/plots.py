@@ -49,6 +49,7 @@ PALETTE: Final = ("#2a7f9e", "#c4572a", "#4fa36b", "#8a6fb0", "#d9a441", "#b32d4
 TOP: Final = 12
 """So many clients or partitions are drawn; the tables below have more."""
 _HEIGHT: Final = 340
+_LONGEST: Final = 27
 _GRID: Final = "rgba(128,144,160,0.22)"
 
 
@@ -83,6 +84,12 @@ def _over_time(figure: Any, tables: Tables) -> Any:  # noqa: ANN401
     if ends:
         figure.update_xaxes(range=[0, max(ends)])
     return figure
+
+
+def _name_below(figure: Any, names: Sequence[str]) -> None:  # noqa: ANN401
+    """Have an axis of these names, in so few characters that they leave the plot its height."""
+    shown = [name if len(name) <= _LONGEST else f"{name[:8]}…{name[-18:]}" for name in names]
+    figure.update_xaxes(type="category", tickvals=list(names), ticktext=shown)
 
 
 def _color(name: str, number: int) -> str:
@@ -243,7 +250,7 @@ def client_bytes(tables: Tables, _: float) -> Any:  # noqa: ANN401
         return None
     names = sorted(clients, key=lambda name: -sum(clients[name].values()))[:TOP]
     figure = _figure("Fetch bytes by client", "client", "bytes", barmode="group")
-    figure.update_xaxes(type="category")
+    _name_below(figure, names)
     figure.update_yaxes(type="log", rangemode="normal")
     for name, column, color in parts:
         figure.add_bar(
@@ -375,7 +382,7 @@ def rotation(tables: Tables, _: float) -> Any:  # noqa: ANN401
         "Partitions in limited answers: served or starved", "client, partition", "answers",
         barmode="group",
     )  # fmt: skip
-    figure.update_xaxes(type="category")
+    _name_below(figure, names)
     for name, column, color in (
         ("served", "served_when_limited", "#2a7f9e"),
         ("starved", "starved", "#c4572a"),

@@ -112,6 +112,15 @@ def test_bytes_are_drawn_beside_what_full_fetches_cost() -> None:
     assert found == {"on the wire": (20.0,), "as full fetches": (80.0,)}
 
 
+def test_long_names_are_shortened_below_a_plot_and_whole_in_it() -> None:
+    name = "consumer-spark-kafka-relation-415beb5a-executor-1"
+    found = {"fetch_clients": [{**rows_of()["fetch_clients"][0], "client_id": name}]}
+    figure = plots.client_bytes(found, 1.0)
+    assert figure.data[0].x == figure.layout.xaxis.tickvals == (name,)
+    assert figure.layout.xaxis.ticktext == ("consumer…15beb5a-executor-1",)
+    assert plots.client_bytes(rows_of(), 1.0).layout.xaxis.ticktext == ("c",)
+
+
 def test_a_map_of_turns_has_a_line_a_partition() -> None:
     (trace,) = plots.turns(rows_of(), 2.0).data
     assert (trace.x, trace.y) == ((5.0,), ("c  t-0", "c  t-1"))
