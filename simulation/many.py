@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections import Counter
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
 from time import monotonic, process_time
@@ -34,10 +35,24 @@ class Outcome(NamedTuple):
 def run_one(seed: int, *, cluster: bool) -> Outcome:
     """Run a seed, and leave nothing of it but this."""
     began_s = process_time()
-    counts, kinds, failure = _run(seed, cluster)
-    # It is a circle as large as a cluster, and nobody looks for one while the next runs.
-    gc.collect()
+    with _frozen():
+        counts, kinds, failure = _run(seed, cluster)
+        # It is a circle as large as a cluster, and nobody looks for one while the next runs.
+        gc.collect()
     return Outcome(seed, counts, kinds, failure, process_time() - began_s)
+
+
+@contextmanager
+def _frozen() -> Iterator[None]:
+    """What is there already is twice what a run leaves: it is not looked through for that."""
+    is_frozen = gc.get_freeze_count() > 0
+    if not is_frozen:
+        gc.freeze()
+    try:
+        yield
+    finally:
+        if not is_frozen:
+            gc.unfreeze()
 
 
 def _run(seed: int, cluster: bool) -> tuple[Mapping[str, int], list[str], str | None]:

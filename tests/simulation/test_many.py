@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import weakref
 from typing import Any
@@ -50,6 +51,23 @@ def test_a_run_that_is_over_takes_no_memory(cluster: bool, monkeypatch: pytest.M
         assert many.run_one(seed, cluster=cluster).failure is None
         assert stages
         assert all(stage() is None for stage in stages)
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_what_was_there_before_is_not_looked_through(
+    is_frozen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+    monkeypatch.setattr(gc, "collect", lambda: counts.append(gc.get_freeze_count()))
+    (gc.freeze if is_frozen else gc.unfreeze)()
+    try:
+        before = gc.get_freeze_count()
+        many.run_one(3, cluster=False)
+        assert gc.get_freeze_count() == before
+    finally:
+        gc.freeze()  # as it is for all tests
+    assert len(counts) == 1
+    assert counts[0] > 0
 
 
 def test_what_a_seed_raises_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
