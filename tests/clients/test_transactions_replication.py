@@ -112,7 +112,9 @@ def test_an_end_whose_record_is_replicated_late(program: Program, how: str, comm
     with ThreadPoolExecutor() as pool:
         end = producer.commit_transaction if commit else producer.abort_transaction
         ending = pool.submit(end, DEADLINE_S)
-        journal.expect(api="EndTxn", error=TIMED_OUT).within(DEADLINE_S)
+        # The client gives its request up after as long as the coordinator its write.
+        given_up, *_ = journal.expect(api="EndTxn").within(DEADLINE_S)
+        assert given_up.line()["errors"] in ([TIMED_OUT], [])
         undo()
         ending.result(DEADLINE_S)
     producer.begin_transaction()
