@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.catalog import request_class
-from mockbroker_protocol.plan_decode import blank
+from mockbroker_protocol.plan_decode import default_of
 from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
 from mockbroker_protocol.schema import ZERO_UUID, is_declared, schema_of
@@ -63,42 +63,61 @@ class Subject(NamedTuple):
 
 def filled(api_key: int, version: int, subject: Subject) -> object:
     """A request about `subject`, whose outermost list has an element for each name of it."""
-    return _struct(request_class(api_key), api_key, version, subject)
+    return _struct(request_class(api_key), version, subject)
 
 
-def _struct(cls: type, api_key: int, version: int, subject: Subject) -> object:
-    made: object = blank(cls)
-    for field in _inline_fields(cls, version):
-        setattr(made, field.name, _value(field, field.type, api_key, version, subject))
+def _struct(cls: type, version: int, subject: Subject) -> object:
+    made: object = object.__new__(cls)
+    shape = _shape_of(cls, version)
+    for name, value in shape.constant:
+        setattr(made, name, value)
+    for field in shape.about:
+        setattr(made, field.name, _value(field, field.type, version, subject))
     return made
 
 
+class _Shape(NamedTuple):
+    """The fields of a struct in a version: what is the same in all, and what is about a subject."""
+
+    constant: list[tuple[str, object]]
+    about: list[Field]
+
+
 @cache
-def _inline_fields(cls: type, version: int) -> list[Field]:
-    """What a version carries in any case."""
-    return [
-        field for field in fields_of(cls) if field.present(version) and not field.is_tagged(version)
-    ]
+def _shape_of(cls: type, version: int) -> _Shape:
+    shape = _Shape([("unknown_tags", None)], [])
+    for field in fields_of(cls):
+        if not field.present(version) or field.is_tagged(version):
+            shape.constant.append((field.name, default_of(field)))
+        elif field.type.kind in _ABOUT:
+            shape.about.append(field)
+        else:
+            shape.constant.append((field.name, _constant(field, field.type)))
+    return shape
 
 
-def _value(
-    field: Field, wire_type: WireType, api_key: int, version: int, subject: Subject
-) -> object:
+def _value(field: Field, wire_type: WireType, version: int, subject: Subject) -> object:
     kind = wire_type.kind
     if kind == "array":
-        assert wire_type.element is not None
-        return [
-            _value(field, wire_type.element, api_key, version, Subject(name))
-            for name in subject.names()
-        ]
+        element = wire_type.element
+        assert element is not None
+        return [_value(field, element, version, Subject(name)) for name in subject.names()]
     if kind == "struct":
         assert wire_type.cls is not None
-        return _struct(wire_type.cls, api_key, version, subject)
+        return _struct(wire_type.cls, version, subject)
     if kind == "string":
         return None if "instance_id" in field.name else subject.name
-    if kind == "records":
+    return _constant(field, wire_type)
+
+
+_ABOUT: Final = frozenset(("array", "struct", "string"))
+"""Kinds whose values are about the subject."""
+
+
+def _constant(field: Field, wire_type: WireType) -> object:
+    if wire_type.kind == "records":
         return BATCH
-    if kind == "bytes":
+    if wire_type.kind == "bytes":
         return b""
     if wire_type.code == "16s":
         return ZERO_UUID

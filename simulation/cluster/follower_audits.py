@@ -178,8 +178,9 @@ class FollowerAudits:
                     continue  # it fetched twice in that instant, and was at the end at first
                 yield f"{node} has caught up with {end} of {follower.leader_end_offset}"
             left = node in before and node not in partition.state.isr
-            # The next fetch may count as of the one before it (Replica.updateFetchStateOrThrow).
-            if left and follower.fetched_ms <= looked_ms and NEVER < caught_up_ms < looked_ms:
+            # The next fetch may count as of the one before it (Replica.updateFetchStateOrThrow). It
+            # may have come in the instant of the last look, and after it.
+            if left and follower.fetched_ms < looked_ms and NEVER < caught_up_ms < looked_ms:
                 yield f"{node} left the set, and has caught up since {caught_up_ms:.3f}"
 
     # -- what followers have -----------------------------------------------------------------
