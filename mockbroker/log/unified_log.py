@@ -212,6 +212,21 @@ class UnifiedLog(TransactionalLog):
                 return segment.last_offsets[-1] < header.base_offset
         return True
 
+    def is_displaced_by(self, records: Buffer, leader_log_start: int) -> bool:
+        """Whether these are stored from where they begin, below this log's end, in its place.
+
+        So where the leader's log begins in the first batch, or this one, which has nothing of it
+        (Partition.appendRecordsToFollowerOrFutureReplica); never if offsets do not grow in them.
+        """
+        if leader_log_start < self.log_end_offset and not self.begins_within(records):
+            return False
+        next_offset = 0
+        for _, header in iterate_batches(memoryview(records)):
+            if header.base_offset < next_offset:
+                return False
+            next_offset = header.last_offset + 1
+        return True
+
     def _refuse(self, refusal: Refusal) -> AppendResult:
         return AppendResult(
             refusal.error,

@@ -434,9 +434,9 @@ class Partition(HostedLog[PartitionHost]):
             segments = log.segment_count
             now_wall_ms = self._host.clock.wall_ms()
             result = log.append_as_follower(records, now_wall_ms)
-            if result.error is ErrorCode.OFFSET_OUT_OF_RANGE and (
-                leader_log_start >= log.log_end_offset or log.begins_within(records)
-            ):  # the leader's begins in its first batch: appendRecordsToFollowerOrFutureReplica
+            if result.error is ErrorCode.OFFSET_OUT_OF_RANGE and log.is_displaced_by(
+                records, leader_log_start
+            ):
                 log.truncate_to(read_batch_header(records).base_offset)
                 result = log.append_as_follower(records, now_wall_ms)
             if result.error is not _NONE:

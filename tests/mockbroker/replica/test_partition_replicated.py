@@ -397,17 +397,23 @@ def test_a_batch_around_where_the_leaders_log_begins_displaces_what_it_has_delet
         assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (0, 0, 2)
 
 
-def test_a_batch_around_the_log_start_displaces_nothing_where_a_later_one_is_corrupt() -> None:
+def test_a_batch_around_the_log_start_displaces_nothing_where_what_follows_cannot_be_stored() -> (
+    None
+):
     follows = Follows()
     follows.partition.append_as_follower(follows.records, 0, 0)
     wide = bytearray(build_batch([Record(each, 0, None, b"v", []) for each in range(3)]))
     wide[:8] = (1).to_bytes(8, "big")
     spoilt = bytearray(build_batch([Record(4, 0, None, b"v", [])]))
     spoilt[-1] ^= 0xFF
-    error = follows.partition.append_as_follower(bytes(wide + spoilt), 4, 2)
-    assert error is ErrorCode.CORRUPT_MESSAGE
-    log = follows.partition.open_log()
-    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (0, 0, 2)
+    for after, expected in (
+        (spoilt, ErrorCode.CORRUPT_MESSAGE),
+        (wide, ErrorCode.OFFSET_OUT_OF_RANGE),
+    ):
+        error = follows.partition.append_as_follower(bytes(wide + after), 4, 2)
+        assert error is expected
+        log = follows.partition.open_log()
+        assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (0, 0, 2)
 
 
 def test_what_cannot_be_stored_changes_nothing() -> None:
