@@ -7,7 +7,7 @@ says what an answer tells of the things that were asked for.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.catalog import request_class
@@ -67,7 +67,7 @@ def filled(api_key: int, version: int, subject: Subject) -> object:
 
 
 def _struct(cls: type, version: int, subject: Subject) -> object:
-    made: object = object.__new__(cls)
+    made: object = cast("type[object]", cls).__new__(cls)
     shape = _shape_of(cls, version)
     for name, value in shape.constant:
         setattr(made, name, value)
