@@ -69,7 +69,8 @@ class MemberTimeouts:
                 self._fence(shard, group_id, member_id, again)
 
         def again() -> None:
-            timers.session = self._schedule(RETRY_MS, due)
+            if _are_kept(shard, group_id, member_id, timers):
+                timers.session = self._schedule(RETRY_MS, due)
 
         timers.session = self._timer.schedule(timers.deadline_ms, due)
 
@@ -86,7 +87,8 @@ class MemberTimeouts:
                 self._fence(shard, group.group_id, member_id, again)
 
         def again() -> None:
-            timers.rebalance = self._schedule(RETRY_MS, due)
+            if _are_kept(shard, group.group_id, member_id, timers):
+                timers.rebalance = self._schedule(RETRY_MS, due)
 
         timers.rebalance = self._schedule(member.rebalance_timeout_ms, due)
 
@@ -106,7 +108,8 @@ class MemberTimeouts:
             self._fence(shard, group.group_id, member_id, again)
 
         def again() -> None:
-            timers.join = self._schedule(RETRY_MS, due)
+            if _are_kept(shard, group.group_id, member_id, timers):
+                timers.join = self._schedule(RETRY_MS, due)
 
         timers.join = self._schedule(group.members[member_id].rebalance_timeout_ms, due)
 
@@ -122,7 +125,8 @@ class MemberTimeouts:
             self._fence(shard, group.group_id, member_id, again)
 
         def again() -> None:
-            timers.sync = self._schedule(RETRY_MS, due)
+            if _are_kept(shard, group.group_id, member_id, timers):
+                timers.sync = self._schedule(RETRY_MS, due)
 
         timers.sync = self._schedule(timeout_ms, due)
 
@@ -154,3 +158,12 @@ class MemberTimeouts:
     def _cancel(task: TimerTask | None) -> None:
         if task is not None:
             task.cancel()
+
+
+def _are_kept(shard: GroupShard, group_id: str, member_id: str, timers: MemberTimers) -> bool:
+    """Whether a member whose removal could not be written goes on with these time-outs.
+
+    They were forgotten as it was removed. Who was heard of since has others, which count.
+    """
+    group = shard.consumer_groups.get(group_id)
+    return group is not None and group.timers.setdefault(member_id, timers) is timers

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from mockbroker.clock import Clock, Timer
 from mockbroker.coordinator.group.consumer.group import ConsumerGroup
 from mockbroker.coordinator.group.consumer.group_records import assignment_record, member_record
@@ -25,7 +27,7 @@ class World:
         self.failures = 0
         self.timeouts = MemberTimeouts(self.clock, self.timer, self._fence)
         self.shard = Groups().shard()
-        self.group = ConsumerGroup("g")
+        self.group = self.shard.consumer_groups["g"] = ConsumerGroup("g")
         member = ConsumerMember("m", epoch=3, rebalance_timeout_ms=50)
         for record in (member_record("g", member), assignment_record("g", member)):
             self.group.replay(record.key, record.value)
@@ -121,3 +123,42 @@ def test_a_time_out_that_could_not_be_written_is_over_once_more() -> None:
         assert world.at(50) == ["m"]
         assert world.at(50 + RETRY_MS) == ["m", "m"]
         assert world.at(50 + 5 * RETRY_MS) == ["m", "m", "m"]
+
+
+@pytest.mark.parametrize("is_heard_of", [False, True])
+def test_one_whose_removal_is_not_replicated_has_the_time_outs_that_it_was_given_last(
+    is_heard_of: bool,
+) -> None:
+    """The removal was appended, so its time-outs were forgotten; then it could not be written."""
+    world = World()
+    failed: list[Callable[[], None]] = []
+
+    def fence(_: GroupShard, _group_id: str, member_id: str, again: Callable[[], None]) -> None:
+        world.fenced.append(member_id)
+        world.timeouts.forget(world.group, member_id)
+        failed.append(again)
+
+    world.timeouts = MemberTimeouts(world.clock, world.timer, fence)
+    world.timeouts.schedule_session_timeout(world.shard, world.group, "m", 50)
+    assert world.at(50) == ["m"]
+    if is_heard_of:
+        world.timeouts.schedule_session_timeout(world.shard, world.group, "m", 2 * RETRY_MS)
+    failed.pop()()
+    assert world.at(50 + RETRY_MS) == (["m"] if is_heard_of else ["m", "m"])
+    assert world.at(60 + 2 * RETRY_MS) == ["m", "m"]
+
+
+def test_one_that_is_heard_of_after_its_removal_was_not_replicated_begins_anew() -> None:
+    world = World()
+
+    def fence(_: GroupShard, _group_id: str, member_id: str, again: Callable[[], None]) -> None:
+        world.fenced.append(member_id)
+        world.timeouts.forget(world.group, member_id)
+        again()
+
+    world.timeouts = MemberTimeouts(world.clock, world.timer, fence)
+    world.timeouts.schedule_session_timeout(world.shard, world.group, "m", 50)
+    world.at(50)
+    world.timeouts.schedule_session_timeout(world.shard, world.group, "m", 2 * RETRY_MS)
+    assert world.at(50 + RETRY_MS) == ["m"]
+    assert world.at(50 + 2 * RETRY_MS) == ["m", "m"]
