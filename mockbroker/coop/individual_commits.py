@@ -266,17 +266,18 @@ class IndividualCommits:
 
         While another broker leads the partition of ranges, a marker of one that has some there
         waits: nobody would write theirs later. So does one while that leader cannot be asked.
+        Ranges that were dropped meanwhile leave their transaction open in the log.
         """
         index = shard.partition_index
         mine = self.runtime.shard_at(index)
+        log = self._services.leader_log(INDIVIDUAL_COMMITS_TOPIC, index)
+        is_ended = log is not None and not log.has_ongoing_transaction(marker.producer_id)
         if mine is None:
-            log = self._services.leader_log(INDIVIDUAL_COMMITS_TOPIC, index)
-            has_none = log is not None and not log.has_ongoing_transaction(marker.producer_id)
-            return done if has_none else None
+            return done if is_ended else None
         pending = mine.pending_of(marker.producer_id)
         places = [Place(*one[:3]) for one in pending] if marker.commit else []
         both = Both(self._then_push(index, places, done) if places else done)
-        if not pending:
+        if is_ended and not pending:
             self.write_ranges(index, [], both.one_done)  # the marker may have come before
             return both.one_done
         for place, (*_, ranges) in zip(places, pending, strict=False):

@@ -9,7 +9,13 @@ from mockbroker.coop.commit_tags import commit_fields
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC
 from mockbroker.replica.append_entry import TransactionMarker
 from mockbroker_protocol.errors import ErrorCode
-from mockbroker_protocol.messages.group_offsets import OffsetCommitResponse
+from mockbroker_protocol.messages.group_offsets import (
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
 from mockbroker_protocol.messages.transactions import (
     EndTxnResponse,
     TxnOffsetCommitRequest,
@@ -307,6 +313,23 @@ def test_a_position_that_is_pending_elsewhere_counts_at_its_marker(group: RangeG
     assert group.fetch() == (6, [], [], OK)
     other.finish(commit=True)
     assert group.fetch() == (50, [], [], OK)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_ranges_that_are_dropped_meanwhile_leave_no_transaction_open(
+    group: RangeGroup, commit: bool
+) -> None:
+    """With its offsets a group loses what is pending; the marker comes later."""
+    producer = begin(group)
+    stage(group, producer, (0, 5))
+    part = OffsetDeleteRequestPartition(0)
+    delete = OffsetDeleteRequest("g", [OffsetDeleteRequestTopic("t", [part])])
+    assert group.client.call(delete, 0, OffsetDeleteResponse).error_code == OK
+    log = group.client.core.broker.services.leader_log(INDIVIDUAL_COMMITS_TOPIC, 0)
+    assert log is not None
+    assert log.has_ongoing_transaction(producer.producer_id)
+    producer.finish(commit=commit)
+    assert not log.has_ongoing_transaction(producer.producer_id)
 
 
 def test_what_the_stable_offset_has_passed_is_no_reason_to_deal_nothing() -> None:
