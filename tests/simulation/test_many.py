@@ -61,9 +61,8 @@ def test_what_was_there_before_is_not_looked_through(
     monkeypatch.setattr(gc, "collect", lambda: counts.append(gc.get_freeze_count()))
     (gc.freeze if is_frozen else gc.unfreeze)()
     try:
-        before = gc.get_freeze_count()
         many.run_one(3, cluster=False)
-        assert gc.get_freeze_count() == before
+        assert (gc.get_freeze_count() > 0) == is_frozen
     finally:
         gc.freeze()  # as it is for all tests
     assert len(counts) == 1
