@@ -199,7 +199,7 @@ def test_jars_with_most_classes_stand_first_unless_the_user_has_a_class_path(
 
 
 LACKING = "unresolved dependency: org.apache.spark#spark-sql-kafka-0-10_2.13;4.1.2: not found"
-UNREACHED = "Host repo1.maven.org not found. url=https://repo1.maven.org/maven2/org/apache/spark"
+UNREACHED = "Host mirror.example not found. url=https://mirror.example/org/apache/spark"
 GONE = "Host repos.spark-packages.org not found. url=https://repos.spark-packages.org/org/apache"
 
 
