@@ -83,6 +83,10 @@ class Mirror:
         if log is None:
             return None
         del entries[end:]
+        if log.log_start_offset < self.log_start_offset:
+            # Cut before its start (UnifiedLog.truncateTo), it has none of what it once had there.
+            below = min(self.log_start_offset, len(entries))
+            entries[:below] = [None] * below
         return self._take(log, max(len(entries) - 1, 0))
 
     def still_there(self) -> list[Entry | None]:

@@ -78,6 +78,23 @@ def test_what_a_mirror_knows_of_what_is_there_no_more_is_left_out() -> None:
     assert mirror.still_there() == [(1, b"=a"), None, None, (2, b"=e")]
 
 
+def test_what_a_mirror_knew_below_a_start_that_was_cut_away_is_gone() -> None:
+    from mockbroker.log.unified_log import UnifiedLog
+
+    log, mirror = UnifiedLog(), Mirror()
+    for value in (b"a", b"b", b"c"):
+        log.append_as_leader(records(value), 1, 0)
+    mirror.read(log)
+    mirror.high_watermark = 3
+    log.truncate_fully_and_start_at(3)  # as by retention
+    mirror.read(log)
+    assert mirror.entries == [(1, b"=a"), (1, b"=b"), (1, b"=c")]
+    mirror.log_start_offset = 3
+    log.truncate_to(2)
+    mirror.read(log)
+    assert (log.log_start_offset, mirror.entries) == (2, [None, None])
+
+
 def test_two_leaders_in_an_epoch_are_noticed(simulated: SimulatedCluster) -> None:
     topic = simulated.world.cluster.metadata.topics["t0"]
     state = topic.partitions[0]
