@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +55,9 @@ func (l *load) prepare() error {
 	if _, err := ensureTopic(c, l.topic, l.partitions); err != nil {
 		return err
 	}
+	if err := l.awaitLeaders(c); err != nil {
+		return err
+	}
 	resp, err := c.call(l.produce())
 	if err != nil {
 		return err
@@ -65,6 +69,23 @@ func (l *load) prepare() error {
 	}
 	return nil
 }
+
+// awaitLeaders asks until all partitions are served: Kafka tells of leaders before they know of it.
+func (l *load) awaitLeaders(c *conn) error {
+	for range 600 {
+		resp, err := c.call(l.fetch(0))
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(resp.(*kmsg.FetchResponse).Topics[0].Partitions, failed) {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return fmt.Errorf("%s: not all partitions are served", l.topic)
+}
+
+func failed(p kmsg.FetchResponseTopicPartition) bool { return p.ErrorCode != 0 }
 
 func (l *load) send(count int) error {
 	c, err := dial(l.addr)
