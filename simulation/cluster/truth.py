@@ -201,6 +201,13 @@ class PartitionTruth:
             return False
         return count <= self.log_start_offset or agree(entries[count - 1], self.committed[-1])
 
+    def tell(self, entries: list[Entry | None], before: int, mark: int) -> None:
+        """A high watermark has passed what a log has from `before` to `mark`."""
+        for offset in range(before, mark):
+            entry = entries[offset]
+            if entry is not None:
+                self.ever.setdefault(offset, set()).add(entry[1].partition(b"=")[2])
+
     def was_committed(self, offset: int, value: bytes) -> bool:
         """Whether a high watermark passed the value, or could: all in sync have it.
 
@@ -421,18 +428,32 @@ class Truth:
     def _on_moved(self, event: Event) -> None:
         """A high watermark moved, perhaps one of several times in a step: a follower's may go back.
 
-        A leader's is looked at after the step.
+        A leader's is looked at after the step, but for one that nobody else takes for the leader
+        any more: what it tells of its log may be cut off by then.
         """
-        if not isinstance(event, HighWatermarkMoved) or event.after >= event.before:
+        if not isinstance(event, HighWatermarkMoved):
             return
         truth = self.find(event.topic, event.partition)
+        rises = event.after >= event.before
+        if truth is None or (rises and truth.state.leader == event.broker_id):
+            return
         broker = self._world.cluster.broker(event.broker_id)
-        if truth is None or broker is None:
+        if broker is None:
             return
         partition = broker.services.replicas.partition(event.topic, event.partition)
         mirror = truth.mirrors.get(event.broker_id)
-        if partition is None or mirror is None or partition.is_leader:
+        if partition is None or mirror is None:
             return
+        if partition.is_leader:
+            if rises:
+                truth.tell(mirror.entries, event.before, min(event.after, len(mirror.entries)))
+        elif not rises:
+            self._lowered(truth, event, partition, mirror)
+
+    def _lowered(
+        self, truth: PartitionTruth, event: HighWatermarkMoved, partition: Partition, mirror: Mirror
+    ) -> None:
+        """A follower's high watermark went back."""
         if truth.unclean_floor < 0 and mirror.lowered_epoch == partition.leader_epoch:
             self._world.violate(
                 f"{truth.name}: the high watermark of {event.broker_id}, a follower, went back "
@@ -529,10 +550,7 @@ class Truth:
     def _passed(self, truth: PartitionTruth, node: int, epoch: int, before: int, mark: int) -> None:
         """The high watermark of one that led in an epoch went from `before` to `mark`."""
         entries = truth.mirrors[node].entries
-        for offset in range(before, mark):
-            entry = entries[offset]
-            if entry is not None:
-                truth.ever.setdefault(offset, set()).add(entry[1].partition(b"=")[2])
+        truth.tell(entries, before, mark)
         count = len(truth.committed)
         if epoch < truth.unclean_floor or mark <= count:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.journal import HighWatermarkMoved
 from mockbroker.metadata.changes import LeaderChanged, PartitionState
 from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
@@ -234,6 +235,26 @@ def test_what_all_in_sync_have_was_committed(simulated: SimulatedCluster) -> Non
     assert not truth.was_committed(end, value)
     truth.mirrors[truth.state.isr[-1]].entries[0] = None
     assert not truth.was_committed(0, value)
+
+
+def test_what_a_leader_of_before_tells_counts_though_it_is_cut_off_in_the_same_step(
+    simulated: SimulatedCluster,
+) -> None:
+    world, truth = simulated.world, simulated.truth
+    found = truth.find("t0", 0)
+    assert found is not None
+    leader = found.state.leader
+    partition = simulated.partition_at(leader)
+    world.operate(lambda: world.controls.isolate(leader))
+    simulated.leader_log().append_as_leader(records(b"v"), partition.leader_epoch, 0)
+    truth.look()
+    before, end = partition.high_watermark, simulated.leader_log().log_end_offset
+    moved = HighWatermarkMoved(leader, "t0", 0, before, end, end)
+    world.cluster.journal.record_high_watermark(moved)
+    assert before not in found.ever  # its leader: looked at after the step
+    world.operate(lambda: world.controls.move_leader("t0", 0, simulated.follower()))
+    world.cluster.journal.record_high_watermark(moved)
+    assert found.ever[before] == {b"v"}
 
 
 def test_an_unclean_leader_takes_back_what_it_does_not_have() -> None:
