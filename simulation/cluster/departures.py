@@ -61,7 +61,8 @@ class Departures(Observer):
             groups: list[Group] = [*shard.groups.values(), *shard.consumer_groups.values()]
             for group in groups:
                 for member_id, deadline_ms in () if asked else before.get(group, {}).items():
-                    if member_id not in group.members and deadline_ms > now_ms:
+                    gone = member_id not in group.members and deadline_ms > now_ms
+                    if gone and not _was_taken_back(group, member_id):
                         yield f"{group.group_id}: {member_id} is out before {deadline_ms:.3f}"
         if not any(runtime._deferred.values()):  # noqa: SLF001
             yield from _wrong_waits(broker, shards)
@@ -85,6 +86,14 @@ def _deadlines(shards: list[GroupShard]) -> Deadlines:
                 and member_id in consumers.members
             }
     return found
+
+
+def _was_taken_back(group: Group, member_id: str) -> bool:
+    """Whether a static member has its former id: the change was not replicated (KIP-345)."""
+    return any(
+        held in group.members and member_id.startswith(f"{instance}-")
+        for instance, held in group.static_members.items()
+    )
 
 
 def _runs(task: TimerTask | None) -> bool:

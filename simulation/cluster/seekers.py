@@ -172,7 +172,8 @@ class Seeker(ClusterClient):
             right = bound <= offset <= log.high_watermark
         elif wanted == NEWEST:
             newest = max((at for _, at in stamps_of(log)), default=0)
-            newest_since = cleaned or offset < 0 or data.timestamp <= newest
+            gone = cleaned or offset < log.log_start_offset
+            newest_since = gone or data.timestamp <= newest
             right = offset < log.high_watermark and newest_since
         else:
             first = next(((at, stamp) for at, stamp in stamps_of(log) if stamp >= wanted), None)

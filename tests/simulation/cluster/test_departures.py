@@ -69,6 +69,22 @@ def test_a_member_that_is_thrown_out_is_noticed(protocol: str) -> None:
     assert "is out before" in next(departures.look(broker))
 
 
+def test_a_static_member_may_have_its_former_id_again() -> None:
+    group = SimulatedGroup("eager", 3)
+    group.settle()
+    departures = Departures(group.world)
+    broker, shard = coordinator_of(group)
+    found = shard.groups["g"]
+    former = next(iter(found.members))
+    member = found.members.pop(former)
+    member.member_id = "i-another"
+    found.members["i-another"] = member
+    assert list(departures.look(broker)) == []
+    found.members[former] = found.members.pop("i-another")
+    found.static_members["i"] = former
+    assert list(departures.look(broker)) == []
+
+
 @pytest.mark.parametrize(
     ("where", "what"), [("take_join", "JOIN_GROUP"), ("take_sync", "SYNC_GROUP")]
 )
