@@ -24,6 +24,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     covered = None
+    if options.coverage and options.jobs > 1:
+        parser.error("--coverage sees this process alone: leave --jobs out, or give it 1")
     if options.coverage:
         from simulation.coverages import RoomCoverage
 

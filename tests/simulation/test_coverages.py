@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from simulation.__main__ import main
 from simulation.coverages import OUTSIDE, ROOMS, lines_outside
 
 pytestmark = pytest.mark.sim
@@ -22,6 +23,12 @@ def test_how_much_of_each_room_ran_is_told() -> None:
     in_reach = dict(re.findall(r"(\w+) .* (\d+\.\d) % of \d+ in reach", told))
     assert float(in_reach["state"]) > shares["state"]
     assert re.search(r"^security .* in reach below$", told, re.MULTILINE)
+
+
+def test_what_other_processes_run_is_not_promised(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--seeds", "3..4", "--jobs", "2", "--coverage"])
+    assert "--coverage sees this process alone" in capsys.readouterr().err
 
 
 def test_all_that_is_out_of_reach_is_there_and_has_a_reason() -> None:
