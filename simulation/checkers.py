@@ -356,7 +356,7 @@ def check_segments(world: World) -> None:
         if log is None:
             continue
         for before, after in pairwise(log.segments()):
-            size = after.size_of(0) if after.last_offsets else 0
+            size = after.size_of(0) if len(after) else 0
             room = log.config.segment_bytes - before.size_bytes
             if size and size <= room:
                 world.violate(f"{log!r}: {size} bytes at {after.base_offset} had room in {room}")

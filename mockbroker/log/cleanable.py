@@ -83,7 +83,7 @@ def _first_dirty_offset(log: UnifiedLog) -> int:
 
 def _dirty(inactive: Sequence[Segment], first_dirty_offset: int) -> list[Segment]:
     return [
-        each for each in inactive if len(each) > 0 and each.last_offsets[-1] >= first_dirty_offset
+        each for each in inactive if len(each) > 0 and each.last_offset(-1) >= first_dirty_offset
     ]
 
 
@@ -100,7 +100,7 @@ def _end_offset(
                 break
     end = active_base_offset
     for segment in reversed(log.segments()[:-1]):
-        last_offset = segment.last_offsets[-1] if len(segment) else segment.base_offset
+        last_offset = segment.last_offset(-1) if len(segment) else segment.base_offset
         if segment.base_offset >= bound or last_offset >= bound:
             end = segment.base_offset
     return end

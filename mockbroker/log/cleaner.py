@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.log.cleaned_transactions import CleanedTransactions
-from mockbroker.log.segment import Segment
+from mockbroker.log.segment import MAX_RELATIVE_OFFSET, Segment
 from mockbroker_protocol.records.batch import (
     LOG_APPEND_TIME,
     iterate_records,
@@ -69,7 +69,13 @@ def _groups(segments: Sequence[Segment], segment_bytes: int) -> Iterator[list[Se
     group: list[Segment] = []
     size = 0
     for segment in segments:
-        if group and size + segment.size_bytes > segment_bytes:
+        if group and (
+            size + segment.size_bytes > segment_bytes
+            or (
+                len(segment)
+                and segment.last_offset(-1) - group[0].base_offset > MAX_RELATIVE_OFFSET
+            )
+        ):
             yield group
             group, size = [], 0
         group.append(segment)

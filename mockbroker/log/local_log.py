@@ -16,14 +16,14 @@ from zlib import crc32
 
 from mockbroker.log.offsets import UNKNOWN_OFFSET_METADATA, LogOffsetMetadata
 from mockbroker.log.results import ReadResult
-from mockbroker.log.segment import Segment
+from mockbroker.log.segment import MAX_RELATIVE_OFFSET, POSITION, POSITION_BITS, Segment
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mockbroker.config.log_config import LogConfig
-    from mockbroker.log.results import Buffer
+    from mockbroker.log.results import Buffer, Stored
     from mockbroker_protocol.records.batch import BatchHeader
 
 _NEGATIVE_LIMIT: Final = ReadResult(
@@ -94,7 +94,7 @@ class LocalLog:
             found = self._locate(offset)
             if found is not None:
                 segment, index = found
-                return LogOffsetMetadata(offset, segment.base_offset, segment.positions[index])
+                return LogOffsetMetadata(offset, segment.base_offset, segment.position(index))
         return self.log_end_offset_metadata()
 
     def _locate(self, offset: int) -> tuple[Segment, int] | None:
@@ -106,7 +106,7 @@ class LocalLog:
         while 0 <= at < len(segments):
             segment = segments[at]
             index = segment.find(offset)
-            if index < len(segment.last_offsets):
+            if index < len(segment.entries):
                 return segment, index
             at += 1
         return None
@@ -121,7 +121,8 @@ class LocalLog:
         if found is None:  # nothing but a gap is left before the log end
             return ReadResult(self.log_end_offset_metadata(), [], 0, None)
         segment, index = found
-        position = segment.positions[index]
+        entries = segment.entries
+        position = entries[index] & POSITION
         metadata = LogOffsetMetadata(offset, segment.base_offset, position)
         size = self._bound_position(segment, bound) - position
         whole = -1
@@ -136,11 +137,12 @@ class LocalLog:
             if readable <= size:
                 size = readable
             else:  # the batch in which they end is cut
-                whole = bisect_right(segment.positions, position + size) - 2
+                whole = segment.find_position(position + size, index) - 1
             if size <= 0:
                 return ReadResult(metadata, [], 0, None)
-        next_offset = segment.last_offsets[whole] + 1
-        if next_offset > bound:  # noqa: PLR1730 - read per partition; a call costs more
+        # As `last_offset` does; this is read per partition, and a call costs more.
+        next_offset = segment.base_offset + (entries[whole] >> POSITION_BITS) + 1
+        if next_offset > bound:  # noqa: PLR1730 - likewise
             next_offset = bound
         return ReadResult(metadata, segment.chunks(position, size), size, None, next_offset)
 
@@ -188,7 +190,7 @@ class LocalLog:
 
     def _store(
         self,
-        batch: memoryview,
+        batch: Stored,
         header: BatchHeader,
         leader_epoch: int,
         new_header: bytes | None,
@@ -197,18 +199,23 @@ class LocalLog:
         """Append `batch` at the offset in `header`, into a new segment if the old one is full."""
         base_offset = header.base_offset
         assert base_offset >= self.log_end_offset, "offsets grow"
+        last_offset = base_offset + header.last_offset_delta
         max_timestamp = header.max_timestamp
         config = self.config
         segments = self._segments
         if segments:
             segment = segments[-1]
-            if (self.must_roll and segment.size_bytes) or segment.should_roll(
-                len(batch), max_timestamp, now_wall_ms, config.segment_bytes, self._segment_ms()
+            if (
+                (self.must_roll and segment.size_bytes)
+                or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
+                or segment.should_roll(
+                    len(batch), max_timestamp, now_wall_ms, config.segment_bytes, self._segment_ms()
+                )
             ):
                 segment = self._roll(base_offset, now_wall_ms)
         else:
-            segment = self._roll(self.log_end_offset, now_wall_ms)
-        last_offset = base_offset + header.last_offset_delta
+            is_near = last_offset - self.log_end_offset <= MAX_RELATIVE_OFFSET
+            segment = self._roll(self.log_end_offset if is_near else base_offset, now_wall_ms)
         segment.append(batch, base_offset, last_offset, leader_epoch, max_timestamp, new_header)
         segment.modified_wall_ms = now_wall_ms
         self.log_end_offset = last_offset + 1

@@ -28,7 +28,7 @@ _RECORDS_BETWEEN_GUESSES: Final = 32
 _MOST_RECORDS_BETWEEN_GUESSES: Final = 4096
 
 
-def count_records(data: memoryview, pos: int, end: int) -> int:
+def count_records(data: Buffer, pos: int, end: int) -> int:
     """How many records fill data[pos:end]; `ProtocolError` if they do not fill it exactly."""
     if end - pos < _SMALL_RECORDS_BYTES:
         return scan_records(data, pos, end, 0).count
@@ -101,7 +101,7 @@ def check_record_sizes(data: Buffer, pos: int, end: int, max_bytes: int) -> None
         pos += size
 
 
-def _repetitions(data: memoryview, start: int, stride: int, length_bytes: int, strides: int) -> int:
+def _repetitions(data: Buffer, start: int, stride: int, length_bytes: int, strides: int) -> int:
     """How many records from `start` on begin with the same length, of `strides` at the most."""
     same = strides
     for column in range(start, start + length_bytes):
@@ -110,7 +110,7 @@ def _repetitions(data: memoryview, start: int, stride: int, length_bytes: int, s
     return same
 
 
-def _long_length(data: memoryview, pos: int) -> tuple[int, int]:
+def _long_length(data: Buffer, pos: int) -> tuple[int, int]:
     """A zigzag length of three to five bytes, still in zigzag, and where it ends."""
     value = 0
     for shift in (0, 7, 14, 21, 28):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mockbroker.log.offsets import LogOffsetMetadata
 
 Buffer = bytes | bytearray | memoryview
+Stored = bytes | memoryview
+"""A batch on its way into a segment: bytes are copied, as a small one is fastest."""
 
 
 class AppendOrigin(IntEnum):

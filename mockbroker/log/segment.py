@@ -8,8 +8,11 @@ in the buffer that it arrived in.
 
 Bytes once written never change and a block never moves: views of them may be handed out and kept.
 
-Invariants: batch i lies at positions[i] up to positions[i + 1] (or `size_bytes`); `last_offsets`
-grows; `block_starts` begins with 0 and each block ends where the next begins.
+Of each batch there is one number of 64 bits, as an entry of Kafka's OffsetIndex: how far behind the
+segment's first its last offset is, and where it begins. One of them finds a batch by its offset.
+
+Invariants: batch i lies at position(i) up to position(i + 1) (or `size_bytes`); both halves of the
+entries grow; `block_starts` begins with 0 and each block ends where the next begins.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from mockbroker_protocol.named_tuple import NamedTuple
 from mockbroker_protocol.records.batch import RECORD_BATCH_OVERHEAD, BatchHeader, unpack_header
 
 if TYPE_CHECKING:
-    from mockbroker.log.results import Buffer
+    from mockbroker.log.results import Buffer, Stored
 
 _FIRST_BLOCK_BYTES: Final = 512
 _BLOCK_BYTES: Final = 128 * 1024
@@ -31,9 +34,20 @@ _COPIED_BATCH_BYTES: Final = 16 * 1024
 """A larger batch stays in its buffer, if that can be written to."""
 _COPIED_READ_ONLY_BYTES: Final = 64 * 1024
 """A larger one stays even in a buffer that cannot, and then its header is a block of its own."""
+MAX_RELATIVE_OFFSET: Final = 0x7FFFFFFF
+"""How far behind the first offset of a segment its last may be (OffsetIndex.canAppendOffset)."""
+POSITION_BITS: Final = 32
+POSITION: Final = 0xFFFFFFFF
+"""The half of an entry that is a position."""
+_TIMED_BATCHES: Final = 32
+"""After so many the highest timestamp is noted."""
 
 _stamp: Final = Struct(">qii").pack_into
 """What lies before the magic: offset, length, epoch."""
+
+
+def _position_of(entry: int) -> int:
+    return entry & POSITION
 
 
 class SegmentMark(NamedTuple):
@@ -54,16 +68,15 @@ class Segment:
         "_index_positions",
         "_tail",
         "_tail_start",
+        "_timestamps",
         "base_offset",
         "block_starts",
         "blocks",
         "created_wall_ms",
+        "entries",
         "first_timestamp",
-        "highest_timestamps",
-        "last_offsets",
         "max_timestamp",
         "modified_wall_ms",
-        "positions",
         "size_bytes",
     )
 
@@ -75,10 +88,10 @@ class Segment:
         self.size_bytes = 0
         self.first_timestamp = -1
         self.max_timestamp = -1
-        self.last_offsets = array("q")
-        self.positions = array("q")
-        self.highest_timestamps = array("q")
-        """The max timestamp of batch i and all before it: sorted, so that bisect finds one."""
+        self.entries = array("Q")
+        """Of each batch its last offset behind `base_offset`, times 2**32, and its position."""
+        self._timestamps: list[int] = []
+        """The highest of all before batches 32, 64, …: sorted, so that bisect finds one."""
         self.block_starts: list[int] = []
         self.blocks: list[memoryview] = []
         self._tail: memoryview | None = None
@@ -90,7 +103,7 @@ class Segment:
 
     def __len__(self) -> int:
         """Number of batches."""
-        return len(self.last_offsets)
+        return len(self.entries)
 
     @property
     def largest_timestamp(self) -> int:
@@ -101,7 +114,7 @@ class Segment:
 
     def append(
         self,
-        batch: memoryview,
+        batch: Stored,
         base_offset: int,
         last_offset: int,
         leader_epoch: int,
@@ -110,11 +123,17 @@ class Segment:
     ) -> None:
         """Store `batch` under its offset and epoch; `header`, if given, replaces its 61 bytes.
 
-        A buffer that can be written to is taken over: its first bytes are changed.
+        The offset is at most MAX_RELATIVE_OFFSET behind the segment's, the timestamp is what the
+        stored header tells. A large buffer that can be written to is taken over, and its first
+        bytes are changed.
         """
         position = self.size_bytes
         size = len(batch)
-        if size > _COPIED_READ_ONLY_BYTES or (size > _COPIED_BATCH_BYTES and not batch.readonly):
+        if (
+            size > _COPIED_BATCH_BYTES
+            and isinstance(batch, memoryview)
+            and (size > _COPIED_READ_ONLY_BYTES or not batch.readonly)
+        ):
             self._keep(batch, position, base_offset, leader_epoch, header)
         else:
             self._copy(batch, position, base_offset, leader_epoch, header)
@@ -126,14 +145,15 @@ class Segment:
             self._index_positions.append(position)
             self._bytes_since_index_entry = 0
         self._bytes_since_index_entry += size
-        self.last_offsets.append(last_offset)
-        self.positions.append(position)
-        self.highest_timestamps.append(self.max_timestamp)
+        entries = self.entries
+        entries.append((last_offset - self.base_offset) << POSITION_BITS | position)
+        if not len(entries) % _TIMED_BATCHES:
+            self._timestamps.append(self.max_timestamp)
         self.size_bytes = position + size
 
     def _copy(
         self,
-        batch: memoryview,
+        batch: Stored,
         position: int,
         base_offset: int,
         leader_epoch: int,
@@ -194,14 +214,12 @@ class Segment:
 
     def mark(self) -> SegmentMark:
         """What `back_to` needs to take back what is appended from now on."""
-        return SegmentMark(
-            len(self.last_offsets), self.modified_wall_ms, self._bytes_since_index_entry
-        )
+        return SegmentMark(len(self.entries), self.modified_wall_ms, self._bytes_since_index_entry)
 
     def back_to(self, mark: SegmentMark) -> None:
         """Take back what was appended since the mark. What readers hold stays as it is."""
         self.modified_wall_ms = mark.modified_wall_ms
-        if mark.batches < len(self.last_offsets):
+        if mark.batches < len(self.entries):
             self._truncate(mark.batches)
             self._bytes_since_index_entry = mark.bytes_since_index_entry
 
@@ -212,9 +230,8 @@ class Segment:
         made.first_timestamp = self.first_timestamp
         made.max_timestamp = self.max_timestamp
         made.size_bytes = self.size_bytes
-        made.last_offsets = self.last_offsets[:]
-        made.positions = self.positions[:]
-        made.highest_timestamps = self.highest_timestamps[:]
+        made.entries = self.entries[:]
+        made._timestamps = self._timestamps[:]
         made.block_starts = self.block_starts[:]
         made.blocks = self.blocks[:]
         made._index_offsets = self._index_offsets[:]
@@ -224,11 +241,14 @@ class Segment:
 
     def _truncate(self, keep: int) -> None:
         """Drop all but the first `keep` batches, which are fewer than there are."""
-        size = self.positions[keep]
-        del self.last_offsets[keep:]
-        del self.positions[keep:]
-        del self.highest_timestamps[keep:]
-        self.max_timestamp = self.highest_timestamps[-1] if keep else -1
+        size = self.position(keep)
+        del self.entries[keep:]
+        timed = keep // _TIMED_BATCHES
+        del self._timestamps[timed:]
+        newest = self._timestamps[-1] if timed else -1
+        for index in range(timed * _TIMED_BATCHES, keep):
+            newest = max(newest, self.header(index).max_timestamp)
+        self.max_timestamp = newest
         self.first_timestamp = self.first_timestamp if keep else -1
         blocks = bisect_left(self.block_starts, size)
         del self.block_starts[blocks:]
@@ -242,29 +262,42 @@ class Segment:
 
     # --- finding -------------------------------------------------------------------------------
 
+    def last_offset(self, index: int) -> int:
+        """The last offset of batch `index`; -1 is the last batch."""
+        return self.base_offset + (self.entries[index] >> POSITION_BITS)
+
+    def position(self, index: int) -> int:
+        """Where batch `index` begins."""
+        return self.entries[index] & POSITION
+
     def find(self, offset: int) -> int:
         """Index of the first batch whose last offset is not below `offset`; len() without one."""
-        last_offsets = self.last_offsets
-        count = len(last_offsets)
-        if count < 2 or last_offsets[-2] < offset:
-            return count - 1 if count and last_offsets[-1] >= offset else count
-        return bisect_left(last_offsets, offset)
+        entries = self.entries
+        count = len(entries)
+        wanted = (offset - self.base_offset) << POSITION_BITS
+        if count < 2 or entries[-2] < wanted:
+            return count - 1 if count and entries[-1] >= wanted else count
+        return bisect_left(entries, wanted)
+
+    def find_position(self, position: int, start: int) -> int:
+        """Index of the last batch, of those from `start` on, that begins there or before."""
+        return bisect_right(self.entries, position, start, key=_position_of) - 1
 
     def size_of(self, index: int) -> int:
         """Bytes of batch `index`."""
-        positions = self.positions
-        end = positions[index + 1] if index + 1 < len(positions) else self.size_bytes
-        return end - positions[index]
+        entries = self.entries
+        end = entries[index + 1] & POSITION if index + 1 < len(entries) else self.size_bytes
+        return end - (entries[index] & POSITION)
 
     def header(self, index: int) -> BatchHeader:
         """The header of batch `index`, as stored."""
-        position = self.positions[index]
+        position = self.position(index)
         block = bisect_right(self.block_starts, position) - 1
         return unpack_header(self.blocks[block], position - self.block_starts[block])
 
     def batch(self, index: int) -> Buffer:
         """The bytes of batch `index` in one piece; copied only if they lie in two."""
-        chunks = self.chunks(self.positions[index], self.size_of(index))
+        chunks = self.chunks(self.position(index), self.size_of(index))
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def chunks(self, position: int, size: int) -> list[Buffer]:
@@ -297,11 +330,8 @@ class Segment:
 
     def find_timestamp(self, timestamp: int, start: int) -> int:
         """Index of the first batch from `start` on that may hold a record not older."""
-        highest = self.highest_timestamps
-        count = len(highest)
-        at = bisect_left(highest, timestamp)
-        if at >= start:
-            return at
+        count = len(self.entries)
+        start = max(start, bisect_left(self._timestamps, timestamp) * _TIMED_BATCHES)
         while start < count and self.header(start).max_timestamp < timestamp:
             start += 1
         return start

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from mockbroker.config.log_config import LogConfig
     from mockbroker.log.aborted import CompletedTransaction
-    from mockbroker.log.results import Buffer
+    from mockbroker.log.results import Buffer, Stored
     from mockbroker.log.segment import Segment
     from mockbroker_protocol.records.batch import BatchHeader
 
@@ -209,7 +209,7 @@ class UnifiedLog(TransactionalLog):
             return False
         for segment in reversed(self._segments):
             if len(segment):
-                return segment.last_offsets[-1] < header.base_offset
+                return segment.last_offset(-1) < header.base_offset
         return True
 
     def is_displaced_by(self, records: Buffer, leader_log_start: int) -> bool:
@@ -237,7 +237,7 @@ class UnifiedLog(TransactionalLog):
 
     def _append(
         self,
-        batch: memoryview,
+        batch: Stored,
         header: BatchHeader,
         leader_epoch: int,
         new_header: bytes | None,

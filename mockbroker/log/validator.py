@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from mockbroker.config.log_config import LogConfig
-    from mockbroker.log.results import Buffer
+    from mockbroker.log.results import Buffer, Stored
 
 
 NO_TIMESTAMP: Final = -1
@@ -55,6 +55,8 @@ _COMPRESSION_MASK: Final = 0x07
 _TIMESTAMP_TYPE_BIT: Final = 0x08
 _CONTROL_BIT: Final = 0x20
 _LENGTH: Final = Struct(">i").unpack_from
+_COPIED_BYTES: Final = 1024
+"""Pieces of a batch of bytes that is no larger are copied: a view takes longer."""
 _LONG_AGO_MS: Final = -1 << 60
 _FAR_MS: Final = 1 << 61
 """Longer before any clock's time than `_LONG_AGO_MS` is."""
@@ -67,15 +69,14 @@ _COUNTED_AT_ONCE_BYTES = 8 << 20
 class ValidatedBatch:
     """A batch to store.
 
-    `batch` is what to store from its first byte; `new_header`, if not None, replaces its 61 bytes.
-    `header` has the batch's fields as they are to be stored, offsets and epoch aside.
+    `batch` is what to store from its first byte, bytes if it is small and came so; `new_header`, if
+    not None, replaces its 61 bytes. `header` has the batch's fields as they are to be stored,
+    offsets and epoch aside.
     """
 
     __slots__ = ("batch", "header", "new_header")
 
-    def __init__(
-        self, batch: memoryview, header: BatchHeader, new_header: bytes | None = None
-    ) -> None:
+    def __init__(self, batch: Stored, header: BatchHeader, new_header: bytes | None = None) -> None:
         self.batch = batch
         self.header = header
         self.new_header = new_header
@@ -102,7 +103,13 @@ def whole_batch_size(records: Buffer, pos: int) -> int:
     left = len(records) - pos
     if left < LOG_OVERHEAD:
         return 0
-    length: int = _LENGTH(records, pos + 8)[0]
+    if isinstance(records, bytes):  # as most are: a call takes longer
+        length = records[pos + 8] << 24 | records[pos + 9] << 16
+        length |= records[pos + 10] << 8 | records[pos + 11]
+        if length >= 1 << 31:
+            length -= 1 << 32
+    else:
+        length = _LENGTH(records, pos + 8)[0]
     if length < MIN_LEGACY_LENGTH:
         raise ProtocolError(f"a batch of {length} bytes is smaller than any message")
     if left <= MAGIC_OFFSET:
@@ -140,12 +147,16 @@ def validate(
         return Refusal(ErrorCode.INVALID_RECORD)
     if size > config.max_message_bytes:
         return Refusal(ErrorCode.MESSAGE_TOO_LARGE, tells_start=False)
-    batch = records if isinstance(records, memoryview) else memoryview(records)
-    if len(batch) != size:
-        batch = batch[:size]
-    covered = batch[ATTRIBUTES_OFFSET:]
-    # Those of a small one are looked at, too.
-    checked: Buffer = covered.tobytes() if size < SMALL_BATCH_BYTES else covered
+    batch: Stored
+    checked: Buffer
+    if isinstance(records, bytes) and size <= _COPIED_BYTES:
+        batch = records if len(records) == size else records[:size]
+        checked = batch[ATTRIBUTES_OFFSET:]
+    else:
+        batch = memoryview(records)[:size]
+        checked = batch[ATTRIBUTES_OFFSET:]
+        if size < SMALL_BATCH_BYTES:  # is looked at, too
+            checked = checked.tobytes()
     if crc32c(checked) != header.crc:
         return Refusal(ErrorCode.CORRUPT_MESSAGE, tells_start=False)
     attributes = header.attributes
@@ -164,7 +175,7 @@ def validate(
 
 
 def _validate_uncompressed(
-    batch: memoryview,
+    batch: Stored,
     checked: Buffer,
     header: BatchHeader,
     config: LogConfig,
@@ -249,7 +260,7 @@ def inspect(
 
 
 def _inspected(
-    batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int
+    batch: Stored, header: BatchHeader, config: LogConfig, now_wall_ms: int
 ) -> Generator[object, None, RecordScan | Refusal | ValidatedBatch]:
     """Why it is refused, what its records are if it stays as it is, or what is stored instead."""
     from mockbroker_protocol.records.compression import inflate
@@ -257,7 +268,7 @@ def _inspected(
     try:
         if header.compression > _LAST_CODEC:
             raise ProtocolError(f"unknown compression codec {header.compression}")
-        data: Buffer = batch[_HEADER_BYTES:]
+        data: Buffer = memoryview(batch)[_HEADER_BYTES:]
         if header.compression != NONE:
             data = yield from inflate(header.compression, data, _first_record_checked(header))
     except _BadRecordError:
@@ -337,7 +348,7 @@ def _first_record_checked(header: BatchHeader) -> Callable[[Buffer], None]:
 
 
 def _validate_compressed(
-    batch: memoryview,
+    batch: Stored,
     header: BatchHeader,
     config: LogConfig,
     now_wall_ms: int,
@@ -459,7 +470,7 @@ def _client_may_stamp(header: BatchHeader, config: LogConfig, now_wall_ms: int) 
 
 
 def _stored_in_place(
-    batch: memoryview,
+    batch: Stored,
     header: BatchHeader,
     max_timestamp: int,
     config: LogConfig,

@@ -24,6 +24,7 @@ from mockbroker_protocol.messages.produce import (
 )
 from mockbroker_protocol.produce_codec import (
     PARTITIONS_AT_ONCE,
+    SMALL_BYTES,
     decode_plain_request,
     decode_produce_request,
     encode_produce_response,
@@ -73,9 +74,30 @@ def test_what_producers_send_is_read_by_hand(
     framed = make(b"head" + encoded(message, version) + b"tail")
     found = decode_plain_request(framed, 4, version)
     assert found == message == planned(framed, version, 4)
-    records = found.topic_data[0].partition_data[0].records
-    assert isinstance(records, memoryview)
-    assert records.obj is framed  # not copied
+
+
+@pytest.mark.parametrize("make", [bytes, bytearray])
+def test_large_records_stay_in_the_frame_and_small_ones_do_not_keep_it(
+    make: Callable[[bytes], bytes | bytearray],
+) -> None:
+    for size in (200, 2 * SMALL_BYTES, 20_000):
+        framed = make(encoded(request(12, partitions=3, size=size), 12))
+        found = decode_plain_request(framed, 0, 12)
+        assert found is not None
+        for part in found.topic_data[0].partition_data:
+            records = part.records
+            is_view = isinstance(records, memoryview) and records.obj is framed
+            assert is_view if size > SMALL_BYTES else type(records) is bytes
+
+
+@pytest.mark.parametrize("make", [bytes, bytearray])
+def test_a_negative_partition_is_left_to_the_plan(
+    make: Callable[[bytes], bytes | bytearray],
+) -> None:
+    message = request(12, partitions=1)
+    message.topic_data[0].partition_data[0].index = -2
+    framed = make(encoded(message, 12))
+    assert decode_produce_request(framed, 0, 12) == message
 
 
 @pytest.mark.parametrize("version", FLEXIBLE)

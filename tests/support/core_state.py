@@ -299,10 +299,10 @@ mockbroker.log.aborted.AbortedIndex
   kept _entries
   passing _last_offsets
 mockbroker.log.segment.Segment
-  kept base_offset last_offsets positions highest_timestamps first_timestamp max_timestamp
+  kept base_offset entries first_timestamp max_timestamp
   kept size_bytes created_wall_ms modified_wall_ms blocks
   wiring _index_interval_bytes
-  passing _bytes_since_index_entry _index_offsets _index_positions _tail _tail_start
+  passing _bytes_since_index_entry _index_offsets _index_positions _tail _tail_start _timestamps
   passing block_starts
 mockbroker.log.unified_log.UnifiedLog
   kept first_dirty_offset _aborted _first_unstable_offset _producers high_watermark

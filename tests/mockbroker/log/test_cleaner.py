@@ -234,6 +234,16 @@ def test_small_neighbours_become_one_segment() -> None:
     assert cleaned.log.segments()[0].base_offset == 0
 
 
+def test_neighbours_far_apart_stay_apart(log: Cleaned) -> None:
+    log.put("a=1")
+    for far in (1, 2):
+        log.roll()
+        log.log.log_end_offset = far * 0x60000000
+        log.put(f"{far}=1")
+    assert log.clean() == f"0:a=1 {0x60000000}:1=1 {0xC0000000}:2=1"
+    assert [each.base_offset for each in log.log.segments() if len(each)][:2] == [0, 0x60000001]
+
+
 def test_readers_keep_the_bytes_that_they_hold(log: Cleaned) -> None:
     log.put("a=" + "x" * 100_000)
     log.put("a=2")

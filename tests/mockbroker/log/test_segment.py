@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.log.segment import Segment
+from mockbroker.log.segment import MAX_RELATIVE_OFFSET, Segment
 from mockbroker_protocol.records.batch import read_batch_header
 from tests.mockbroker.log.batches import NOW, plain
 
@@ -166,6 +166,55 @@ def test_finds_the_first_batch_that_may_hold_a_timestamp() -> None:
         _append(segment, plain(timestamp=timestamp), n, timestamp)
     assert [segment.find_timestamp(t, 0) for t in (5, 10, 11, 30, 31, 41)] == [0, 0, 1, 1, 4, 5]
     assert [segment.find_timestamp(t, 2) for t in (5, 20, 25, 35, 41)] == [2, 2, 3, 4, 5]
+
+
+@given(st.lists(st.integers(-1, 9), min_size=30, max_size=110), st.data())
+def test_finds_timestamps_and_offsets_as_one_who_looks_at_each_batch(
+    timestamps: list[int], data: st.DataObject
+) -> None:
+    segment = Segment(7, NOW)
+    offset = 7
+    lasts = []
+    for timestamp in timestamps:
+        offset += data.draw(st.integers(0, 2), label="gap")
+        _append(segment, plain(1, timestamp=timestamp), offset, timestamp)
+        lasts.append(offset)
+        offset += 1
+    segment = segment.beginning(data.draw(st.integers(1, len(lasts) - 1), label="kept"))
+    count = len(segment)
+    assert segment.max_timestamp == max(timestamps[:count])
+    start = data.draw(st.integers(0, count), label="start")
+    timestamp = data.draw(st.integers(-1, 10), label="timestamp")
+    later = (n for n in range(start, count) if timestamps[n] >= timestamp)
+    assert segment.find_timestamp(timestamp, start) == next(later, count)
+    wanted = data.draw(st.integers(0, offset + 1), label="offset")
+    reaching = (n for n in range(count) if lasts[n] >= wanted)
+    assert segment.find(wanted) == next(reaching, count)
+    position = data.draw(st.integers(0, segment.size_bytes), label="position")
+    beginning = [n for n in range(count) if segment.position(n) <= position]
+    assert segment.find_position(position, 0) == beginning[-1]
+
+
+def test_the_newest_batch_of_many_is_found_in_what_was_noted_of_them() -> None:
+    timestamps = [*[10] * 31, 50, *[20] * 40, 60, 10]
+    segment = Segment(0, NOW)
+    for n, timestamp in enumerate(timestamps):
+        _append(segment, plain(1, timestamp=timestamp), n, timestamp)
+    assert [segment.find_timestamp(t, 0) for t in (10, 20, 50, 51, 60)] == [0, 31, 31, 72, 72]
+    assert [segment.find_timestamp(t, 32) for t in (10, 20, 50)] == [32, 32, 72]
+
+
+def test_an_offset_as_far_as_an_index_reaches_is_found() -> None:
+    segment = Segment(5, NOW)
+    _append(segment, plain(), 5)
+    _append(segment, plain(), 5 + MAX_RELATIVE_OFFSET)
+    assert segment.last_offset(-1) == 5 + MAX_RELATIVE_OFFSET
+    assert [segment.find(5 + n) for n in (1, MAX_RELATIVE_OFFSET, MAX_RELATIVE_OFFSET + 1)] == [
+        1,
+        1,
+        2,
+    ]
+    assert segment.position(1) == segment.size_of(0)
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,20 @@ def test_a_follower_may_meet_gaps() -> None:
     assert base_offsets(bytes_of(follower.read(1, 1 << 20, LOG_END, min_one=True))) == [2]
 
 
+def test_a_follower_begins_a_segment_where_an_index_would_not_reach() -> None:
+    """LogSegment.shouldRoll asks OffsetIndex.canAppendOffset, which has 31 bits for an offset."""
+    follower = UnifiedLog("t", 0)
+    firsts = (1 << 33, (1 << 33) + 0x7FFFFFFF, (1 << 33) + 0x80000000)
+    for first in firsts:
+        batch = bytearray(plain())
+        batch[:8] = first.to_bytes(8, "big")
+        assert follower.append_as_follower(bytes(batch), NOW).error is OK
+    assert [each.base_offset for each in follower.segments()] == [firsts[0], firsts[2]]
+    for first in firsts:
+        found = follower.read(first, 1 << 20, LOG_END, min_one=True)
+        assert base_offsets(bytes_of(found))[0] == first
+
+
 # --- high watermark and epochs ---------------------------------------------------------------
 
 
