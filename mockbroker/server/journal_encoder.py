@@ -19,103 +19,24 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from operator import attrgetter
 from queue import SimpleQueue
-from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, Final, cast
 
-from mockbroker.journal.events import Appended, HighWatermarkMoved
-from mockbroker.journal.lines import FIELD_NAMES, KINDS, fields_of, line_of
+from mockbroker.journal.lines import line_of
 from mockbroker.journal.replay import add_replay
 from mockbroker.journal.request import SCHEMA, RequestServed
+from mockbroker.server.journal_items import EVENT_FIELDS, LATER_FIELDS, LINE, NAME
 from mockbroker.server.journal_lines import LineFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mockbroker.journal import Event
     from mockbroker.journal.details import TopicName
-    from mockbroker_protocol.frames import Frame
-    from mockbroker_protocol.primitives import Buffer
+    from mockbroker.server.journal_items import Item
 
 NICENESS: Final = 5
 """The broker and its clients come first, where there are fewer processors than they all want."""
 LENGTH_BYTES: Final = 4
-_NAME: Final = "name"
-_LINE: Final = "line"
-_REQUEST: Final = "request"
-_KEY_FIELDS: Final = (
-    "api_key",
-    "api_version",
-    "correlation_id",
-    "client_id",
-    "connection_id",
-    "arrived_ms",
-    "completed_ms",
-    "request_bytes",
-)
-"""Of a request, what its constructor takes."""
-_LATER_FIELDS: Final = (
-    "peer",
-    "principal",
-    "listener",
-    "response_bytes",
-    "throttle_time_ms",
-    "fetch_class",
-    "request_bytes_saved",
-    "response_bytes_saved",
-    "woken_by",
-    "fault",
-    "service_ms",
-)
-_packed: Final = attrgetter(*_KEY_FIELDS, *_LATER_FIELDS, "broker_id")
-_OF_EACH_APPEND: Final = (HighWatermarkMoved, Appended)
-_packed_event: Final[dict[type, tuple[str, attrgetter[Any]]]] = {
-    kind: (KINDS[kind], attrgetter(*fields_of(kind))) for kind in _OF_EACH_APPEND
-}
-_EVENT_FIELDS: Final = {
-    KINDS[kind]: tuple(FIELD_NAMES.get(name, name) for name in fields_of(kind))
-    for kind in _OF_EACH_APPEND
-}
-
-Item: TypeAlias = tuple[int, float, int, int, str, object]
-"""Number, time, wall time, how many were lost before it, what it is, and that."""
-
-
-# -- what is handed over ----------------------------------------------------------------------
-
-
-def name_item(topic_id: bytes, name: str | None) -> Item:
-    """From now on the topic of this id has that name; None: there is no such topic any more."""
-    return (0, 0.0, 0, 0, _NAME, (topic_id, name))
-
-
-def line_item(line: dict[str, object], seq: int, at_ms: float, wall_ms: int, lost: int) -> Item:
-    """A line that is made already."""
-    return (seq, at_ms, wall_ms, lost, _LINE, line)
-
-
-def event_item(event: Event, seq: int, at_ms: float, wall_ms: int, lost: int) -> Item:
-    """What happened and is no request. The broker makes no line of what comes with each append."""
-    found = _packed_event.get(type(event))
-    if found is None:
-        return line_item(line_of(event, _nobody), seq, at_ms, wall_ms, lost)
-    kind, packed = found
-    return (seq, at_ms, wall_ms, lost, kind, packed(event))
-
-
-def _nobody(_topic_id: bytes) -> None:
-    """Events that are no requests name topics by name."""
-
-
-def request_item(
-    served: RequestServed,
-    frame: Frame | None,
-    chunks: list[Buffer] | None,
-    place: tuple[int, float, int, int],
-) -> Item:
-    """A request, undecoded; its place is number, time, wall time, and how many were lost."""
-    bytes_of = None if frame is None else bytes(frame)
-    return (*place, _REQUEST, (_packed(served), bytes_of, chunks and b"".join(chunks)))
 
 
 class EncoderProcess:
@@ -181,9 +102,9 @@ class EncoderProcess:
 
 def line_of_item(item: Item, topic_name: TopicName, *, replay: bool = False) -> dict[str, object]:
     """The line of what was handed over; `replay`: that of a request as to be run again."""
-    if item[4] == _LINE:
+    if item[4] == LINE:
         return cast("dict[str, object]", item[5])
-    names = _EVENT_FIELDS.get(item[4])
+    names = EVENT_FIELDS.get(item[4])
     if names is not None:
         values = cast("tuple[object, ...]", item[5])
         return {"schema": SCHEMA, "kind": item[4], **dict(zip(names, values, strict=True))}
@@ -199,7 +120,7 @@ def line_of_item(item: Item, topic_name: TopicName, *, replay: bool = False) -> 
         completed_ms=completed,
         request_bytes=size,
     )
-    for name, value in zip(_LATER_FIELDS, fields[8:-1], strict=True):
+    for name, value in zip(LATER_FIELDS, fields[8:-1], strict=True):
         setattr(served, name, value)
     served.frame = frame
     served.chunks = None if answer is None else [answer]
@@ -233,7 +154,7 @@ def _write(files: LineFiles, items: Iterable[Item], names: dict[bytes, str | Non
     replay = bool(files.facts.get("replay"))
     for item in items:
         seq, at_ms, wall_ms, lost, kind, _ = item
-        if kind == _NAME:
+        if kind == NAME:
             topic_id, name = cast("tuple[bytes, str | None]", item[5])
             names[topic_id] = name
             if name is None:

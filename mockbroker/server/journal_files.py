@@ -26,20 +26,15 @@ from mockbroker.journal.replay import add_replay
 from mockbroker.journal.request import RequestServed
 from mockbroker.metadata.changes import TopicCreated, TopicDeleted
 from mockbroker.server import placements
-from mockbroker.server.journal_encoder import (
-    EncoderProcess,
-    Item,
-    event_item,
-    line_item,
-    name_item,
-    request_item,
-)
+from mockbroker.server.journal_encoder import EncoderProcess
+from mockbroker.server.journal_items import event_item, line_item, name_item, request_item
 
 if TYPE_CHECKING:
     from mockbroker.clock import Clock
     from mockbroker.journal import Event, Journal
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.store import MetadataStore
+    from mockbroker.server.journal_items import Item
     from mockbroker.server.journal_lines import LineFiles
     from mockbroker_protocol.frames import Frame
     from mockbroker_protocol.primitives import Buffer
