@@ -7,6 +7,8 @@
 - Each reader was given exactly what is visible, in the order of the log, and each incarnation's
   values stand in the order in which they were made.
 - In `__transaction_state` an end follows its decision, and every decision is followed by its end.
+- A marker tells the leader epoch of a coordinator that knew the decision, by which older ones are
+  fenced.
 - The outputs of a processor are those of the inputs below its committed offset, each once.
 """
 
@@ -60,6 +62,8 @@ class VisibleLog:
     def __init__(self, log: UnifiedLog) -> None:
         self.records: list[tuple[int, bytes]] = []
         self.wrong: list[str] = []
+        self.markers: dict[tuple[int, int], int] = {}
+        """By producer and its epoch, the coordinator's epoch in the marker."""
         self._epochs: dict[int, int] = {}
         self._sequences: dict[int, int] = {}
         """By producer, the sequence number that comes next in its epoch."""
@@ -69,7 +73,9 @@ class VisibleLog:
             records = list(iterate_records(batch, 0, header))
             if header.is_control:
                 kept = self._open.pop(header.producer_id, [])
-                if parse_control_record(records[0])[0] != ABORT:
+                kind, coordinator_epoch = parse_control_record(records[0])
+                self.markers[header.producer_id, header.producer_epoch] = coordinator_epoch
+                if kind != ABORT:
                     self.records += kept
                 continue
             values = [(record.offset, bytes(record.value or b"")) for record in records]
@@ -111,6 +117,8 @@ class TransactionChecks:
         self._world = world
         self._ledger = ledger
         self._visible: dict[Part, VisibleLog] = {}
+        self._decided: dict[tuple[int, int], int] = {}
+        """By producer and the epoch of its marker, the leader epoch of the first decision."""
 
     def check(
         self, parts: Iterable[Part], readers: list[CommittedReader], processors: list[Processor]
@@ -129,6 +137,7 @@ class TransactionChecks:
         for processor in processors:
             self._check_processor(processor)
         self._check_states()
+        self._check_markers()
 
     def _check_log(self, part: Part) -> None:
         visible = self._visible[part]
@@ -202,7 +211,10 @@ class TransactionChecks:
             log = leader_log(cluster, TRANSACTION_STATE_TOPIC, index)
             for header, batch in () if log is None else log.iterate_batches(0):
                 for record in iterate_records(batch, 0, header):
-                    self._follow(record.key, record.value, records)
+                    now = self._follow(record.key, record.value, records)
+                    if TransactionState(now.transaction_status) in PREPARED:
+                        decided = now.producer_id, now.producer_epoch
+                        self._decided.setdefault(decided, header.partition_leader_epoch)
         last = {name: values[-1] for name, values in records.items()}
         for transactional_id, value in last.items():
             if TransactionState(value.transaction_status) in PREPARED:
@@ -216,7 +228,7 @@ class TransactionChecks:
 
     def _follow(
         self, key: bytes | None, value: bytes | None, records: dict[str, list[TransactionLogValue]]
-    ) -> None:
+    ) -> TransactionLogValue:
         record = decode_record(key, value)
         assert record is not None
         assert isinstance(record.key, TransactionLogKey)
@@ -234,3 +246,14 @@ class TransactionChecks:
             self._world.violate(
                 f"{transactional_id}: {state.name} after {None if was is None else was.name}"
             )
+        return now
+
+    def _check_markers(self) -> None:
+        for part, visible in self._visible.items():
+            for (producer_id, epoch), told in visible.markers.items():
+                decided = self._decided.get((producer_id, epoch))
+                if decided is not None and told < decided:
+                    self._world.violate(
+                        f"{part}: the marker of producer {producer_id} has coordinator epoch "
+                        f"{told}, it was decided in {decided}"
+                    )

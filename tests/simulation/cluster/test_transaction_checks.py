@@ -9,7 +9,7 @@ from mockbroker.coordinator.txn.states import TransactionState
 from mockbroker.log.unified_log import UnifiedLog
 from mockbroker_protocol.messages.transaction_records import TransactionLogValue
 from simulation.cluster.processors import Processor
-from simulation.cluster.transaction_checks import TransactionChecks, VisibleLog
+from simulation.cluster.transaction_checks import TransactionChecks, VisibleLog, leader_log
 from simulation.cluster.transaction_ledger import Transaction
 from simulation.cluster.transactions import TransactionCrew
 from simulation.cluster.transactors import Transactor
@@ -172,4 +172,22 @@ def test_states_that_do_not_follow_are_told(lived: TransactionCrew) -> None:
     assert any(
         violation.endswith("id: COMPLETE_COMMIT after COMPLETE_ABORT")
         for violation in lived.world.violations
+    )
+
+
+def test_a_marker_of_a_coordinator_from_before_the_decision_is_told(lived: TransactionCrew) -> None:
+    checks = TransactionChecks(lived.world, lived.ledger)
+    log = leader_log(lived.world.cluster, "t0", 0)
+    assert log is not None
+    visible = checks._visible["t0", 0] = VisibleLog(log)
+    del lived.world.violations[:]
+    checks._check_states()
+    checks._check_markers()
+    assert lived.world.violations == []
+    assert checks._decided.keys() & visible.markers.keys() == visible.markers.keys()
+    (producer, *_) = visible.markers
+    visible.markers[producer] = checks._decided[producer] - 1
+    checks._check_markers()
+    assert (
+        f"the marker of producer {producer[0]} has coordinator epoch" in lived.world.violations[0]
     )
