@@ -1,6 +1,7 @@
 """The admin of the cluster's simulation: it changes the metadata over the wire, and looks at them.
 
-Topics are made, grow and go, configs, quotas, ACLs and features change; what must be refused is.
+Topics are made, grow and go, configs, quotas, ACLs and features change; what must be refused is,
+and what is only validated changes nothing.
 Any broker is asked. What it acknowledges must have come to be, and what it tells of the metadata
 must be some state that they were in, none older than what it told before (`MetadataHistory`).
 """
@@ -33,6 +34,8 @@ UNREACHABLE = frozenset((ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER))
 UNPLACED = frozenset((ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.INVALID_REPLICA_ASSIGNMENT))
 """What is answered while too few brokers are up."""
 FINISHING_LOOKS = 4
+VALIDATED = 0.15
+"""Of the changes that can be tried."""
 
 
 def error_of(answer: object) -> int:
@@ -78,7 +81,11 @@ class ClusterAdmin(ClusterClient):
         if self._finishing and not self.stopped:
             roll = 1.0
         if roll < 0.5:
-            self._change(node, self._next_change(), changes_state=True)
+            change = self._next_change()
+            if hasattr(change.request, "validate_only") and self.rng.random() < VALIDATED:
+                self._validate(node, change)
+            else:
+                self._change(node, change, changes_state=True)
         elif roll < 0.7:
             self._change(node, self.rng.choice(changes.REFUSALS), changes_state=False)
         else:
@@ -146,6 +153,26 @@ class ClusterAdmin(ClusterClient):
                 self._check_made(node, change, since)
             else:
                 self.refused += 1
+            self.later(self.rng.random() * PAUSE_MS)
+
+        self.ask(node, change.request, change.version, object, answered)
+
+    def _validate(self, node: int, change: Change) -> None:
+        """Ask whether it could be made; nobody else makes it."""
+        subject = change.subject
+        since = -1 if subject is None else self.history.position(subject)
+        change.request.validate_only = True  # type: ignore[attr-defined]
+        excused = subject in self._doubtful
+
+        def answered(answer: object | None) -> None:
+            error = -1 if answer is None else error_of(answer)
+            self.note(f"{change.what} at {node}, if it could be made: {error}")
+            if answer is None or error in UNREACHABLE or error in UNPLACED or excused:
+                pass
+            elif error != change.error:
+                self.world.violate(f"{self.name}: {change.what} is said to answer {error}")
+            if subject is not None and not excused and self.history.position(subject) != since:
+                self.world.violate(f"{self.name}: {change.what} was to be validated, and was made")
             self.later(self.rng.random() * PAUSE_MS)
 
         self.ask(node, change.request, change.version, object, answered)

@@ -3,6 +3,9 @@
 The controller's store is followed change by change. What a broker tells of a subject must be one of
 its values, none from before what the same incarnation of the broker has told already; what was
 acknowledged must have come to be since it was asked for. At rest all brokers hold the last one.
+
+A partition that another broker leads, or that loses a replica, has a higher leader epoch
+(PartitionChangeBuilder.triggerLeaderEpochBumpForReplicaReassignmentIfNeeded).
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from mockbroker.metadata.changes import (
     ClientQuotasChanged,
     ConfigsChanged,
     FeatureChanged,
+    LeaderChanged,
     PartitionsAdded,
     TopicCreated,
     TopicDeleted,
@@ -21,7 +25,7 @@ from mockbroker.metadata.changes import (
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC
 
 if TYPE_CHECKING:
-    from mockbroker.metadata.changes import Change, Entity
+    from mockbroker.metadata.changes import Change, Entity, PartitionState
     from mockbroker.metadata.store import MetadataStore
     from simulation.cluster.world import ClusterWorld
 
@@ -83,12 +87,27 @@ class MetadataHistory:
         self._store = world.cluster.metadata
         self._values: dict[Subject, list[object]] = {}
         self._told: dict[tuple[int, int, Subject], int] = {}
+        self._led: dict[tuple[bytes, int], PartitionState] = {}
+        """What is known of the partitions that changed."""
         self._store.subscribe(self._on_change)
 
     def _on_change(self, change: Change) -> None:
+        if isinstance(change, LeaderChanged):
+            self._check_epoch(change)
         subject = _subject_of(change)
         if subject in self._values:
             self._values[subject].append(value_in(self._store, subject))
+
+    def _check_epoch(self, change: LeaderChanged) -> None:
+        now = change.state
+        before = self._led.get((change.topic_id, change.index))
+        self._led[change.topic_id, change.index] = now
+        if before is None or now.leader_epoch > before.leader_epoch:
+            return
+        if now.leader != before.leader or not set(before.replicas) <= set(now.replicas):
+            self._world.violate(
+                f"{change.name}-{change.index} went from {before} to {now} in one leader epoch"
+            )
 
     def values(self, subject: Subject) -> list[object]:
         """All so far, from when it was first asked for on."""

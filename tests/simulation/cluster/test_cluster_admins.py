@@ -8,6 +8,7 @@ import pytest
 
 from mockbroker.metadata import controller
 from mockbroker.metadata.topic_requests import CreatedTopic, NewTopic
+from simulation.cluster import cluster_admins
 from simulation.cluster.cluster_admins import ClusterAdmin
 from simulation.cluster.metadata_history import MetadataHistory
 from tests.support.simulated_cluster import SimulatedCluster
@@ -51,6 +52,24 @@ def test_a_change_that_is_acknowledged_and_not_made_is_noticed(
     found = simulated.world.run_until(
         lambda: any("was acknowledged; since then" in one for one in simulated.world.violations),
         3_000,
+    )
+    assert found
+
+
+def test_a_change_that_was_to_be_validated_and_is_made_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    simulated = SimulatedCluster()
+    monkeypatch.setattr(cluster_admins, "VALIDATED", 1.0)
+    create = controller.Controller.creating_topics
+    monkeypatch.setattr(
+        controller.Controller, "creating_topics", lambda self, topics, **_: create(self, topics)
+    )
+    admin = admin_of(simulated)
+    admin.start()
+    found = simulated.world.run_until(
+        lambda: any("to be validated, and was made" in one for one in simulated.world.violations),
+        5_000,
     )
     assert found
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from mockbroker.metadata.changes import LeaderChanged, PartitionState
 from mockbroker.metadata.client_quotas import QuotaAlteration
 from mockbroker.metadata.features import FEATURES, FeatureUpdate
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_GROUP
@@ -69,6 +72,29 @@ def test_every_sort_of_subject_is_followed() -> None:
     controller.update_features([update], FEATURES, 1, validate_only=False)
     assert history.values(feature) == [1, 0]
     assert value_in(simulated.world.cluster.metadata, ACLS) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("leader", "replicas", "epoch", "is_told"),
+    [
+        (1, [1, 2], 3, True),
+        (2, [1, 2, 3], 3, True),
+        (2, [1, 2], 4, False),
+        (1, [1, 2, 3, 4], 3, False),
+    ],
+)
+def test_a_leader_epoch_that_should_have_grown_is_told(
+    leader: int, replicas: list[int], epoch: int, *, is_told: bool
+) -> None:
+    simulated = SimulatedCluster()
+    history = MetadataHistory(simulated.world)
+    for state in (
+        PartitionState(1, [1, 2, 3], [1, 2, 3], 3),
+        PartitionState(leader, replicas, [1, 2], epoch),
+    ):
+        history._on_change(LeaderChanged("t0", bytes(16), 0, state))
+    told = "\n".join(simulated.world.violations)
+    assert ("t0-0 went from" in told) is is_told
 
 
 def test_an_image_that_differs_is_noticed() -> None:
