@@ -1,6 +1,7 @@
 """What a leader knows of its followers, and what it makes of it, held against the followers.
 
-- A follower has what its leader takes it to have, while both are in one leader epoch.
+- A follower has what its leader takes it to have, while both are in one leader epoch. What is known
+  of followers is of that epoch alone, which begins behind all batches of those before.
 - When a high watermark moves it is the smallest end among those that hold it back: the larger
   in-sync set, and who has caught up and may join (Partition.maybeIncrementLeaderHW). It stands
   still while it is held, and below min.insync.replicas (KIP-966).
@@ -47,6 +48,8 @@ class FollowerAudits:
         """When the logs of leaders grew, and where they ended then."""
         self._in_sync: dict[Followers, tuple[float, list[int]]] = {}
         """When a leader was last looked at, and its in-sync set then."""
+        self._known_in: dict[Followers, int] = {}
+        """The leader epoch in which it was first seen."""
         truth.on_replica.append(self._on_replica)
         world.cluster.journal.listen(self._on_moved, high_watermarks=True)
 
@@ -154,6 +157,18 @@ class FollowerAudits:
             for wrong in self._wrong_progress(partition, followers):
                 self._world.violate(f"{partition} of {broker.broker_id}: {wrong}")
             self._in_sync[followers] = now_ms, partition.state.isr
+            known_in = self._known_in.setdefault(followers, partition.leader_epoch)
+            if known_in != partition.leader_epoch:
+                self._world.violate(
+                    f"{partition} of {broker.broker_id}: its followers are those of epoch "
+                    f"{known_in}, not of {partition.leader_epoch}"
+                )
+            begins = _known_epoch_start(partition)
+            if partition.epoch_start_offset < begins:
+                self._world.violate(
+                    f"{partition} of {broker.broker_id}: its epoch begins at {begins}, not at "
+                    f"{partition.epoch_start_offset}"
+                )
             starts = [0 if partition.log is None else partition.log.log_start_offset]
             for follower in followers.all():
                 known = broker.services.metadata.brokers.get(follower.replica_id)
@@ -216,6 +231,14 @@ class FollowerAudits:
         """Whether it has told its leader what it has since it was last started."""
         running = self._world.peers.running.get(follower.replica_id)
         return running is not None and follower.broker_epoch == running.fetchers.broker_epoch
+
+
+def _known_epoch_start(partition: Partition) -> int:
+    """Where the log has its leader's epoch begin; 0 where records were deleted up to there."""
+    log = partition.log
+    epoch, start = (-1, 0) if log is None else (log.leader_epochs() or [(-1, 0)])[-1]
+    is_known = log is not None and epoch == partition.leader_epoch and start > log.log_start_offset
+    return start if is_known else 0
 
 
 def _epoch_start(partition: Partition) -> int:

@@ -147,3 +147,31 @@ def test_an_idle_follower_that_is_to_leave_is_noticed(monkeypatch: pytest.Monkey
     assert any(
         "was at the end" in one or "is at the end" in one for one in resume(SimulatedCluster())
     )
+
+
+def test_an_epoch_that_begins_below_what_came_before_it_is_noticed() -> None:
+    simulated = audited()
+    simulated.produce(5)
+    moved_to = simulated.follower()
+    simulated.world.operate(partial(simulated.world.controls.move_leader, "t0", 0, moved_to))
+    found = looked(simulated)
+    assert found == []
+    for broker in simulated.world.cluster.brokers:
+        for partition in broker.services.replicas.led_partitions():
+            partition.epoch_start_offset = 0
+    assert any("its epoch begins at" in one for one in looked(simulated, 100))
+
+
+def test_what_is_known_of_followers_of_an_epoch_before_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    simulated = audited()
+    simulated.produce(1)
+    audits = FollowerAudits(simulated.world, simulated.truth)
+    for broker in simulated.world.cluster.brokers:
+        audits.look(broker)
+    for broker in simulated.world.cluster.brokers:
+        for partition in broker.services.replicas.led_partitions():
+            monkeypatch.setattr(partition, "leader_epoch", partition.leader_epoch + 1)
+        audits.look(broker)
+    assert "its followers are those of epoch" in simulated.world.violations[0]
