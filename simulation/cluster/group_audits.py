@@ -6,7 +6,7 @@
 - Who is in a generation and does not sync is waited for, who has synced is not.
 - Members have a session that ends, unless they are owed an answer; ids that were handed out end.
 - A member of KIP-848 that has to give something up has a time for it, nobody else has; the epochs
-  of partitions are those of who has them.
+  of partitions are those of who has them. Where one has gone the group has another epoch.
 - Members of a group that was downgraded join again: it does not stay as it was made.
 """
 
@@ -53,6 +53,8 @@ class GroupAudits:
         self._joining: dict[ClassicGroup, Joining] = {}
         self._consumers: dict[tuple[GroupShard, str], tuple[int, frozenset[str]]] = {}
         """Epochs and members of groups of KIP-848, at the last look."""
+        self._dynamic: dict[tuple[GroupShard, str], tuple[int, dict[str, bool]]] = {}
+        """The same, and which of them have no instance id."""
 
     def look(self, broker: Broker) -> Iterator[str]:
         """What is wrong with the groups that a broker coordinates."""
@@ -72,7 +74,7 @@ class GroupAudits:
             for consumers in shard.consumer_groups.values():
                 at = consumers.epoch, frozenset(consumers.members)
                 self._consumers[shard, consumers.group_id] = at
-                for wrong in _wrong_consumers(consumers):
+                for wrong in (*_wrong_consumers(consumers), *self._wrong_leave(shard, consumers)):
                     yield f"{consumers.group_id}: {wrong}"
 
     def _wrong_classic(self, group: ClassicGroup, now_ms: float) -> Iterator[str]:
@@ -120,6 +122,16 @@ class GroupAudits:
             and members.issuperset(group.members)
         ):
             yield f"it was downgraded in {epoch}, and nobody is to join again"
+
+    def _wrong_leave(self, shard: GroupShard, group: ConsumerGroup) -> Iterator[str]:
+        now = {each.member_id: each.instance_id is None for each in group.members.values()}
+        key = shard, group.group_id
+        epoch, before = self._dynamic.get(key, (-1, now))
+        self._dynamic[key] = group.epoch, now
+        gone = [each for each, is_dynamic in before.items() if is_dynamic and each not in now]
+        # Who came may have the epoch of one whose coming was taken back.
+        if gone and epoch == group.epoch and now.keys() <= before.keys():
+            yield f"{gone} are gone, and it is in epoch {epoch} as before"
 
     def _wrong_haste(self, group: ClassicGroup, now_ms: float) -> Iterator[str]:
         before = self._joining.pop(group, None)

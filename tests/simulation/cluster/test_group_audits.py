@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.coordinator.group.consumer.migration import Migration
+from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
 from mockbroker.coordinator.group.consumer.timeouts import MemberTimeouts
 from mockbroker.coordinator.group.rebalance import Rebalancer
 from mockbroker.coordinator.group.states import GroupState
@@ -45,6 +46,7 @@ def test_groups_by_the_rules_are_in_order(protocol: str) -> None:
         ("consumer", MemberTimeouts, "schedule_session_timeout", lambda *_: None, "has no session"),
         ("mixed", Migration, "rebalance", lambda *_: None, "nobody is to join again"),
         ("consumer", MemberTimeouts, "forget", lambda *_: None, "and its time-outs go on"),
+        ("consumer", Subscriptions, "without", lambda *_: [], "as before"),
     ],
 )
 def test_a_broken_rule_is_noticed(
