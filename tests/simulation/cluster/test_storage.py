@@ -93,6 +93,19 @@ def test_a_record_that_differs_or_is_missing_is_noticed() -> None:
     assert any("lost the last value of" in text for text in told)
 
 
+def test_a_hole_is_noticed_unless_an_unclean_election_may_have_cut_it() -> None:
+    run, crew = storage_run("compaction")
+    run.live()
+    truth = run.truth.find("t0", 0)
+    assert truth is not None
+    log = log_of(crew, "t0", 0, 2)
+    for floor, told in ((-1, 1), (0, 0)):
+        del run.world.violations[:]
+        truth.unclean_floor = floor
+        crew._check_stored(truth, 2, log, {}, compacted=False)
+        assert len(run.world.violations) == told
+
+
 def test_a_snapshot_that_is_not_restored_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     run, _ = storage_run("snapshot")
     monkeypatch.setattr("mockbroker.state.snapshot.restore", lambda *_: None)
