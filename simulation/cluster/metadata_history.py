@@ -94,6 +94,11 @@ class MetadataHistory:
     def _on_change(self, change: Change) -> None:
         if isinstance(change, LeaderChanged):
             self._check_epoch(change)
+        elif isinstance(change, TopicCreated | PartitionsAdded):
+            # A topic that a scope put back has its id again, and partitions that came since anew.
+            first = 0 if isinstance(change, TopicCreated) else change.first_index
+            for index in range(first, first + len(change.partitions)):
+                self._led.pop((change.topic_id, index), None)
         subject = _subject_of(change)
         if subject in self._values:
             self._values[subject].append(value_in(self._store, subject))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.metadata.changes import LeaderChanged, PartitionState
+from mockbroker.metadata.changes import LeaderChanged, PartitionsAdded, PartitionState, TopicCreated
 from mockbroker.metadata.client_quotas import QuotaAlteration
 from mockbroker.metadata.features import FEATURES, FeatureUpdate
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_GROUP
@@ -95,6 +95,22 @@ def test_a_leader_epoch_that_should_have_grown_is_told(
         history._on_change(LeaderChanged("t0", bytes(16), 0, state))
     told = "\n".join(simulated.world.violations)
     assert ("t0-0 went from" in told) is is_told
+
+
+def test_partitions_that_came_anew_have_no_epoch_before() -> None:
+    simulated = SimulatedCluster()
+    history = MetadataHistory(simulated.world)
+    led, anew = PartitionState(1, [1, 2], [1], 3), PartitionState(2, [2, 1], [2], 0)
+    for change in (
+        LeaderChanged("t0", bytes(16), 1, led),
+        PartitionsAdded("t0", bytes(16), 1, [anew]),
+        LeaderChanged("t0", bytes(16), 1, anew),
+        LeaderChanged("t0", bytes(16), 0, led),
+        TopicCreated("t0", bytes(16), [anew], {}),
+        LeaderChanged("t0", bytes(16), 0, anew),
+    ):
+        history._on_change(change)
+    assert simulated.world.violations == []
 
 
 def test_an_image_that_differs_is_noticed() -> None:
