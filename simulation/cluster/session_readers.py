@@ -213,11 +213,18 @@ class SessionReader(ClusterClient):
     def _check_told(
         self, node: int, session: NodeSession, told: dict[SessionKey, AnsweredPartition]
     ) -> None:
-        """What was untold before this answer must be in it."""
-        for key, was in session.untold.items():
-            if key in session.handler.asked and key not in told:
+        """What was untold before this answer must be in it, if it is so still.
+
+        A follower's high watermark may have gone back, and come again to what the session has.
+        """
+        untold = session.untold
+        missing = [key for key in untold if key in session.handler.asked and key not in told]
+        if missing:
+            self._look(node, session)
+        for key in missing:
+            if session.untold.get(key) == untold[key]:
                 self.world.violate(
-                    f"{self.name}: its session at {node} does not tell {was} of {key}"
+                    f"{self.name}: its session at {node} does not tell {untold[key]} of {key}"
                 )
 
     def _check_high_watermarks(

@@ -102,6 +102,7 @@ KEPT: dict[int, str] = {
     327372: "the newest record that is found may be deleted before its answer is there",
     328151: "a static member has its former id again where the new one was not replicated",
     334985: "a log that is cut within a batch, behind its start, has none of it left",
+    336981: "a follower's high watermark goes back, and comes again to what its reader was told",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""

@@ -62,12 +62,18 @@ def test_a_reader_goes_elsewhere_when_its_broker_dies() -> None:
 def test_what_a_session_does_not_tell_is_noticed() -> None:
     reading = Reading()
     reader, leader = reading.reader, reading.leader
-    session = reader._sessions[leader]
-    key, told = ("t0", 0), AnsweredPartition(0, 99, 0)
-    session.untold = {key: told}
+    session, key = reader._sessions[leader], ("t0", 0)
+    held = session.handler.view[key]
+    session.handler.view[key] = AnsweredPartition(0, 99, 0)
+    reader._look(leader, session)
     assert "is not told" in reader.untold()
-    reader._check_told(leader, session, {key: told})
+    reader._check_told(leader, session, {key: session.untold[key]})
     assert not reading.world.violations
+    session.handler.view[key] = held
+    reader._check_told(leader, session, {})
+    assert not reading.world.violations, "it is again what the session has"
+    session.handler.view[key] = AnsweredPartition(0, 99, 0)
+    reader._look(leader, session)
     reader._check_told(leader, session, {})
     assert "does not tell" in reading.world.violations[0]
 
