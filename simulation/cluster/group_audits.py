@@ -51,10 +51,8 @@ class GroupAudits:
     def __init__(self, *, upgrades: bool = False) -> None:
         self._upgrades = upgrades
         self._joining: dict[ClassicGroup, Joining] = {}
-        self._consumers: dict[tuple[GroupShard, str], tuple[int, frozenset[str]]] = {}
-        """Epochs and members of groups of KIP-848, at the last look."""
-        self._dynamic: dict[tuple[GroupShard, str], tuple[int, dict[str, bool]]] = {}
-        """The same, and which of them have no instance id."""
+        self._consumers: dict[tuple[GroupShard, str], tuple[int, dict[str, bool]]] = {}
+        """Epochs of groups of KIP-848 at the last look, and members: True without instance id."""
 
     def look(self, broker: Broker) -> Iterator[str]:
         """What is wrong with the groups that a broker coordinates."""
@@ -72,8 +70,6 @@ class GroupAudits:
                 ):
                     yield f"{group.group_id} in {group.state_name}: {wrong}"
             for consumers in shard.consumer_groups.values():
-                at = consumers.epoch, frozenset(consumers.members)
-                self._consumers[shard, consumers.group_id] = at
                 for wrong in (*_wrong_consumers(consumers), *self._wrong_leave(shard, consumers)):
                     yield f"{consumers.group_id}: {wrong}"
 
@@ -115,19 +111,19 @@ class GroupAudits:
             yield f"{len(group.pending_syncs)} have to sync, and a time-out runs or not"
 
     def _wrong_downgrade(self, shard: GroupShard, group: ClassicGroup) -> Iterator[str]:
-        epoch, members = self._consumers.pop((shard, group.group_id), (-1, frozenset()))
+        epoch, members = self._consumers.pop((shard, group.group_id), (-1, {}))
         if (
             group.state is GroupState.STABLE
             and group.generation_id == epoch
-            and members.issuperset(group.members)
+            and group.members.keys() <= members.keys()
         ):
             yield f"it was downgraded in {epoch}, and nobody is to join again"
 
     def _wrong_leave(self, shard: GroupShard, group: ConsumerGroup) -> Iterator[str]:
         now = {each.member_id: each.instance_id is None for each in group.members.values()}
         key = shard, group.group_id
-        epoch, before = self._dynamic.get(key, (-1, now))
-        self._dynamic[key] = group.epoch, now
+        epoch, before = self._consumers.get(key, (-1, now))
+        self._consumers[key] = group.epoch, now
         gone = [each for each, is_dynamic in before.items() if is_dynamic and each not in now]
         # Who came may have the epoch of one whose coming was taken back.
         if gone and epoch == group.epoch and now.keys() <= before.keys():

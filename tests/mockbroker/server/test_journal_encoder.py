@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import marshal
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -18,32 +17,11 @@ from mockbroker.server.journal_encoder import encode
 from mockbroker.server.journal_files import JournalWriter
 from mockbroker.server.journal_items import line_item, name_item
 from mockbroker.server.journal_lines import LineFiles
-from mockbroker_protocol.messages.fetch import (
-    FetchRequest,
-    FetchRequestPartition,
-    FetchRequestTopic,
-    FetchResponse,
-)
 from tests.support.core import Core
+from tests.support.journal_items import nobody, packed, poll
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from tests.support.core import CoreClient
-
-
-def poll(core: Core, client: CoreClient, topic: str) -> None:
-    topic_id = core.cluster.metadata.topics[topic].id
-    asked = [FetchRequestTopic("", topic_id, [FetchRequestPartition(0)])]
-    client.call(FetchRequest(-1, 0, 1, 1000, topics=asked), 13, FetchResponse)
-
-
-def packed(message: Any) -> bytes:
-    return marshal.dumps(message)
-
-
-def nobody(_topic_id: bytes) -> None:
-    """Knows no topics."""
 
 
 def lines_in(directory: Path) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import marshal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,31 +12,11 @@ from mockbroker.journal.events import Appended, HighWatermarkMoved, LoopBlocked
 from mockbroker.journal.lines import line_of
 from mockbroker.server.journal_encoder import line_of_item
 from mockbroker.server.journal_items import event_item, request_item
-from mockbroker_protocol.messages.fetch import (
-    FetchRequest,
-    FetchRequestPartition,
-    FetchRequestTopic,
-    FetchResponse,
-)
 from tests.support.core import Core
+from tests.support.journal_items import nobody, packed, poll
 
 if TYPE_CHECKING:
     from mockbroker.journal import Event
-    from tests.support.core import CoreClient
-
-
-def poll(core: Core, client: CoreClient, topic: str) -> None:
-    topic_id = core.cluster.metadata.topics[topic].id
-    asked = [FetchRequestTopic("", topic_id, [FetchRequestPartition(0)])]
-    client.call(FetchRequest(-1, 0, 1, 1000, topics=asked), 13, FetchResponse)
-
-
-def packed(message: Any) -> bytes:
-    return marshal.dumps(message)
-
-
-def nobody(_topic_id: bytes) -> None:
-    """Knows no topics."""
 
 
 def test_a_request_that_was_packed_has_the_line_that_it_had() -> None:
