@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from mockbroker_protocol.named_tuple import NamedTuple
-
 INT64_MAX: Final = (1 << 63) - 1
 _WEEK_MS: Final = 7 * 86_400_000
 
@@ -19,7 +17,7 @@ CODECS: Final = {"producer": -1, "uncompressed": 0, "gzip": 1, "snappy": 2, "lz4
 """The codec that batches of a compression.type are stored in; -1: as they came."""
 
 
-class LogConfig(NamedTuple):
+class LogConfig:
     """Topic configs under Kafka's names (dots are underscores, message.timestamp.* shortened).
 
     `log_append_time` says message.timestamp.type, `compact` and `delete` cleanup.policy,
@@ -27,27 +25,76 @@ class LogConfig(NamedTuple):
     when to roll: a compacted log does so in time for max.compaction.lag.ms.
     """
 
-    segment_bytes: int = 1 << 30
-    segment_ms: int = _WEEK_MS
-    max_segment_ms: int = _WEEK_MS
-    segment_jitter_ms: int = 0
-    index_interval_bytes: int = 4096
-    max_message_bytes: int = 1_048_588
-    max_decompressed_message_bytes: int = 2_147_483_639
-    log_append_time: bool = False
-    timestamp_before_max_ms: int = INT64_MAX
-    timestamp_after_max_ms: int = 3_600_000
-    target_compression: int = CODECS["producer"]
-    compression_level: int | None = None
-    compact: bool = False
-    delete: bool = True
-    retention_ms: int = _WEEK_MS
-    retention_bytes: int = -1
-    min_cleanable_dirty_ratio: float = 0.5
-    min_compaction_lag_ms: int = 0
-    max_compaction_lag_ms: int = INT64_MAX
-    delete_retention_ms: int = 86_400_000
-    flush_messages: int = INT64_MAX
+    __slots__ = (
+        "compact",
+        "compression_level",
+        "delete",
+        "delete_retention_ms",
+        "flush_messages",
+        "index_interval_bytes",
+        "log_append_time",
+        "max_compaction_lag_ms",
+        "max_decompressed_message_bytes",
+        "max_message_bytes",
+        "max_segment_ms",
+        "min_cleanable_dirty_ratio",
+        "min_compaction_lag_ms",
+        "retention_bytes",
+        "retention_ms",
+        "segment_bytes",
+        "segment_jitter_ms",
+        "segment_ms",
+        "target_compression",
+        "timestamp_after_max_ms",
+        "timestamp_before_max_ms",
+    )
+
+    def __init__(
+        self,
+        *,
+        segment_bytes: int = 1 << 30,
+        segment_ms: int = _WEEK_MS,
+        max_segment_ms: int = _WEEK_MS,
+        segment_jitter_ms: int = 0,
+        index_interval_bytes: int = 4096,
+        max_message_bytes: int = 1_048_588,
+        max_decompressed_message_bytes: int = 2_147_483_639,
+        log_append_time: bool = False,
+        timestamp_before_max_ms: int = INT64_MAX,
+        timestamp_after_max_ms: int = 3_600_000,
+        target_compression: int = CODECS["producer"],
+        compression_level: int | None = None,
+        compact: bool = False,
+        delete: bool = True,
+        retention_ms: int = _WEEK_MS,
+        retention_bytes: int = -1,
+        min_cleanable_dirty_ratio: float = 0.5,
+        min_compaction_lag_ms: int = 0,
+        max_compaction_lag_ms: int = INT64_MAX,
+        delete_retention_ms: int = 86_400_000,
+        flush_messages: int = INT64_MAX,
+    ) -> None:
+        self.segment_bytes = segment_bytes
+        self.segment_ms = segment_ms
+        self.max_segment_ms = max_segment_ms
+        self.segment_jitter_ms = segment_jitter_ms
+        self.index_interval_bytes = index_interval_bytes
+        self.max_message_bytes = max_message_bytes
+        self.max_decompressed_message_bytes = max_decompressed_message_bytes
+        self.log_append_time = log_append_time
+        self.timestamp_before_max_ms = timestamp_before_max_ms
+        self.timestamp_after_max_ms = timestamp_after_max_ms
+        self.target_compression = target_compression
+        self.compression_level = compression_level
+        self.compact = compact
+        self.delete = delete
+        self.retention_ms = retention_ms
+        self.retention_bytes = retention_bytes
+        self.min_cleanable_dirty_ratio = min_cleanable_dirty_ratio
+        self.min_compaction_lag_ms = min_compaction_lag_ms
+        self.max_compaction_lag_ms = max_compaction_lag_ms
+        self.delete_retention_ms = delete_retention_ms
+        self.flush_messages = flush_messages
 
 
 DEFAULT_LOG_CONFIG: Final = LogConfig()

@@ -14,7 +14,6 @@ from mockbroker.journal.events import (
     Event,
     FaultChanged,
     HandlerFailed,
-    HighWatermarkMoved,
     Login,
     LoopBlocked,
     MemoryLimitMet,
@@ -23,6 +22,7 @@ from mockbroker.journal.events import (
     TopicPlaced,
     TransactionDecided,
 )
+from mockbroker.journal.high_watermark import HighWatermarkMoved
 from mockbroker.journal.request import (
     DATA,
     DISCONNECT,

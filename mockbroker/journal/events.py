@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mockbroker.journal.high_watermark import HighWatermarkMoved
 from mockbroker.journal.request import RequestServed
 from mockbroker_protocol.named_tuple import NamedTuple
 
@@ -314,42 +315,6 @@ class SessionEvent(NamedTuple):
     def values(self) -> dict[str, object]:
         """The fields by their names, in their order."""
         return self._asdict()
-
-
-class HighWatermarkMoved(EventValues):
-    """The high watermark of a partition went from one offset to another.
-
-    `follower` is the replica whose fetch moved it: the last one of the in-sync set to have the
-    records; None when no fetch did.
-    """
-
-    __slots__ = (
-        "after",
-        "before",
-        "broker_id",
-        "follower",
-        "log_end_offset",
-        "partition",
-        "topic",
-    )
-
-    def __init__(
-        self,
-        broker_id: int,
-        topic: str,
-        partition: int,
-        before: int,
-        after: int,
-        log_end_offset: int,
-        follower: int | None = None,
-    ) -> None:
-        self.broker_id = broker_id
-        self.topic = topic
-        self.partition = partition
-        self.before = before
-        self.after = after
-        self.log_end_offset = log_end_offset
-        self.follower = follower
 
 
 class MemoryLimitMet(EventValues):

@@ -18,7 +18,6 @@ from mockbroker.journal.events import (
     ConnectionRefused,
     FaultChanged,
     HandlerFailed,
-    HighWatermarkMoved,
     Login,
     LoopBlocked,
     MemoryLimitMet,
@@ -27,6 +26,7 @@ from mockbroker.journal.events import (
     TopicPlaced,
     TransactionDecided,
 )
+from mockbroker.journal.high_watermark import HighWatermarkMoved
 from mockbroker.journal.request import SCHEMA, RequestServed
 
 if TYPE_CHECKING:

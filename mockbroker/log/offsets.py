@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import Final
 
 from mockbroker_protocol.named_tuple import NamedTuple
+from mockbroker_protocol.native import mypyc_attr
 
 UNKNOWN_OFFSET: Final = -1
 
@@ -25,6 +26,7 @@ class FetchIsolation(IntEnum):
     """Consumers with isolation level read_committed: up to the last stable offset."""
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class LogOffsetMetadata:  # noqa: PLW1641 -- what is compared has no hash
     """An offset, the base offset of its segment and the position of its batch there.
 

@@ -31,7 +31,7 @@ _MOST_RECORDS_BETWEEN_GUESSES: Final = 4096
 def count_records(data: Buffer, pos: int, end: int) -> int:
     """How many records fill data[pos:end]; `ProtocolError` if they do not fill it exactly."""
     if end - pos < _SMALL_RECORDS_BYTES:
-        return scan_records(data, pos, end, 0).count
+        return scan_records(data, pos, end, 0, keys=False).count
     count = 0
     strides = _FIRST_STRIDES
     pause = _RECORDS_BETWEEN_GUESSES
@@ -55,7 +55,7 @@ def count_records(data: Buffer, pos: int, end: int) -> int:
             if count < next_guess:
                 continue
             if count == 1:
-                scan_records(data, start, min(pos, end), 0)
+                scan_records(data, start, min(pos, end), 0, keys=False)
             stride = pos - start
             strides = min(strides, (end - start) // stride)
             if strides < _FIRST_STRIDES:

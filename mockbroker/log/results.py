@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.named_tuple import NamedTuple
+from mockbroker_protocol.native import mypyc_attr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,6 +74,7 @@ class RecordErrors:
 NO_RECORD_ERRORS: Final = RecordErrors()
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class AppendResult:
     """What became of an append; with an error nothing was appended.
 
@@ -120,6 +122,7 @@ class AppendResult:
         )
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class ReadResult:
     """What a read found. May be shared between readers: look, do not touch.
 

@@ -20,6 +20,7 @@ from mockbroker.log.record_walk import SMALL_BATCH_BYTES, check_record_sizes, co
 from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin, RecordErrors
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.named_tuple import NamedTuple
+from mockbroker_protocol.native import mypyc_attr
 from mockbroker_protocol.records import record_codec
 from mockbroker_protocol.records.batch import (
     ATTRIBUTES_OFFSET,
@@ -66,6 +67,7 @@ _COUNTED_AT_ONCE_BYTES = 8 << 20
 """A larger batch is looked through in slices, where counting would do."""
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class ValidatedBatch:
     """A batch to store.
 
@@ -328,6 +330,7 @@ def _scan_in_slices(
         most,
         earliest_ms=earliest_ms,
         latest_ms=latest_ms,
+        keys=config.compact,
     )
 
 
@@ -384,21 +387,21 @@ def _no_record_can_fail(header: BatchHeader, config: LogConfig, now_wall_ms: int
 
 def _scan(checked: Buffer, header: BatchHeader, config: LogConfig, now_wall_ms: int) -> RecordScan:
     start, end = _HEADER_BYTES - ATTRIBUTES_OFFSET, len(checked)
-    base = header.base_timestamp
+    base, keys = header.base_timestamp, config.compact
     if config.log_append_time or header.attributes & _TIMESTAMP_TYPE_BIT:
-        return record_codec.scan_records(checked, start, end, base)
+        return record_codec.scan_records(checked, start, end, base, keys=keys)
     before_max_ms = config.timestamp_before_max_ms
     latest_ms = now_wall_ms + config.timestamp_after_max_ms
     if before_max_ms > _FAR_MS:
         # The limit, beyond a machine word, takes long to compute with: a nearer one mostly does.
         scan = record_codec.scan_records(
-            checked, start, end, base, earliest_ms=_LONG_AGO_MS, latest_ms=latest_ms
+            checked, start, end, base, earliest_ms=_LONG_AGO_MS, latest_ms=latest_ms, keys=keys
         )
         if not scan.untimely:
             return scan
     earliest_ms = now_wall_ms - before_max_ms
     return record_codec.scan_records(
-        checked, start, end, base, earliest_ms=earliest_ms, latest_ms=latest_ms
+        checked, start, end, base, earliest_ms=earliest_ms, latest_ms=latest_ms, keys=keys
     )
 
 
@@ -426,7 +429,7 @@ def _record_errors(
     ):
         untimely = range(scan.count)
         reason = "the producer must not set the timestamp type LogAppendTime, nor its limits break"
-    keyless = scan.keyless if config.compact else []
+    keyless = (config.compact and scan.keyless) or []
     if not untimely and not keyless:
         return None
     if reason is None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from mockbroker.journal.events import Appended, HighWatermarkMoved
+from mockbroker.journal.events import Appended
+from mockbroker.journal.high_watermark import HighWatermarkMoved
 from mockbroker.journal.lines import FIELD_NAMES, KINDS, fields_of, line_of
 
 if TYPE_CHECKING:
@@ -35,13 +36,12 @@ LATER_FIELDS: Final = (
     "service_ms",
 )
 """Of a request, what follows on what its constructor takes, and comes before its broker."""
-_OF_EACH_APPEND: Final = (HighWatermarkMoved, Appended)
-_packed_event: Final[dict[type, tuple[str, attrgetter[Any]]]] = {
-    kind: (KINDS[kind], attrgetter(*fields_of(kind))) for kind in _OF_EACH_APPEND
-}
+_HIGH_WATERMARK: Final = KINDS[HighWatermarkMoved]
+_APPENDED: Final = KINDS[Appended]
+_appended_fields: Final[attrgetter[Any]] = attrgetter(*fields_of(Appended))
 EVENT_FIELDS: Final = {
     KINDS[kind]: tuple(FIELD_NAMES.get(name, name) for name in fields_of(kind))
-    for kind in _OF_EACH_APPEND
+    for kind in (HighWatermarkMoved, Appended)
 }
 """Of what comes with each append, by its kind."""
 
@@ -61,11 +61,11 @@ def line_item(line: dict[str, object], seq: int, at_ms: float, wall_ms: int, los
 
 def event_item(event: Event, seq: int, at_ms: float, wall_ms: int, lost: int) -> Item:
     """What happened and is no request. The broker makes no line of what comes with each append."""
-    found = _packed_event.get(type(event))
-    if found is None:
-        return line_item(line_of(event, _nobody), seq, at_ms, wall_ms, lost)
-    kind, packed = found
-    return (seq, at_ms, wall_ms, lost, kind, packed(event))
+    if isinstance(event, HighWatermarkMoved):
+        return (seq, at_ms, wall_ms, lost, _HIGH_WATERMARK, event.packed())
+    if isinstance(event, Appended):
+        return (seq, at_ms, wall_ms, lost, _APPENDED, _appended_fields(event))
+    return line_item(line_of(event, _nobody), seq, at_ms, wall_ms, lost)
 
 
 def _nobody(_topic_id: bytes) -> None:

@@ -16,6 +16,7 @@ from typing import Final
 
 from mockbroker_protocol.api_keys import ALL_SPECS, API_SPECS, NEVER, ApiKey
 from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.native import mypyc_attr
 from mockbroker_protocol.primitives import (
     Buffer,
     decode_text,
@@ -39,6 +40,7 @@ JOIN_BELOW_BYTES: Final = 4096
 """A body's first chunk that is smaller is joined to the header: one chunk fewer to send."""
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class RequestHeader:
     """A request header; `body_pos` is where the body begins in the frame.
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _APART = (
     "mockbroker.apis",  # what serves requests; its state is in the rooms, by Services below
     "mockbroker.config.group",
+    "mockbroker.config.log_config",  # what topics' configs say, and stays as it is
     "mockbroker.faults.fault.",
     "mockbroker.fetch",  # fetch sessions, which are the clients'
     "mockbroker.journal",  # what happened, has happened

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker_protocol.native import mypyc_attr
 from mockbroker_protocol.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class FetchRequestTopic:
         self.unknown_tags = unknown_tags
 
 
+@mypyc_attr(acyclic=True)
 class FetchRequestPartition:
     """Where to read a partition and how much of it at most."""
 
@@ -181,6 +183,7 @@ class FetchResponseTopic:
         self.unknown_tags = unknown_tags
 
 
+@mypyc_attr(acyclic=True)
 class FetchResponsePartition:
     """Offsets and records of a partition; records may be chunks, unjoined."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker_protocol.native import mypyc_attr
 from mockbroker_protocol.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class ProduceRequestTopic:
         self.unknown_tags = unknown_tags
 
 
+@mypyc_attr(acyclic=True)
 class ProduceRequestPartition:
     """The bytes for one partition: one batch from v3 on."""
 
@@ -112,6 +114,7 @@ class ProduceResponseTopic:
         self.unknown_tags = unknown_tags
 
 
+@mypyc_attr(acyclic=True)
 class ProduceResponsePartition:
     """Base offset and append time, or the error with its culprits (KIP-467)."""
 

@@ -20,6 +20,7 @@ from struct import Struct
 from typing import Final
 
 from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.native import mypyc_attr
 from mockbroker_protocol.records import record_codec
 from mockbroker_protocol.records.crc import crc32c
 from mockbroker_protocol.records.record_codec import NO_TIMESTAMP, Buffer, Record, RecordScan
@@ -67,6 +68,7 @@ _CONTROL_KEY: Final = Struct(">hh")
 _CONTROL_VALUE: Final = Struct(">hi")
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class BatchHeader:
     """The fixed fields of one batch, as read; changing one changes no bytes."""
 

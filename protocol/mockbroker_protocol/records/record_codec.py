@@ -17,6 +17,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Final
 
 from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.native import mypyc_attr
 from mockbroker_protocol.records.record_places import varint_tail, varlong_tail
 
 Buffer = bytes | bytearray | memoryview
@@ -41,6 +42,7 @@ _NO_INDEXES: Final[list[int]] = []
 _ONE_BYTE: Final = tuple(bytes((n,)) for n in range(128))
 
 
+@mypyc_attr(acyclic=True)
 class Record:  # noqa: PLW1641 -- what is compared has no hash
     """One record; `offset` is absolute, `timestamp` in epoch milliseconds or -1."""
 
@@ -84,6 +86,7 @@ class Record:  # noqa: PLW1641 -- what is compared has no hash
         )
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class RecordScan:
     """What `scan_records` saw; indexes count from 0 within the batch."""
 
@@ -101,16 +104,16 @@ class RecordScan:
     max_timestamp: int  # -1 when there is no record
     max_timestamp_index: int  # of the first record that carries it, -1 when there is none
     sequential: bool  # offset deltas are 0, 1, 2, …
-    keyless: list[int]  # records without a key
+    keyless: list[int] | None  # records without a key; None: nobody asked
     untimely: list[int]  # records whose timestamp lies outside the limits asked for
 
-    def __init__(self) -> None:
+    def __init__(self, keys: bool = True) -> None:
         self.count = 0
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_index = -1
         self.max_delta = _BEFORE_ALL  # as far as it went: what comes next in the batch goes on here
         self.sequential = True
-        self.keyless = []
+        self.keyless = [] if keys else None
         self.untimely = _NO_INDEXES
 
 
@@ -149,15 +152,16 @@ def scan_records(
     *,
     earliest_ms: int | None = None,
     latest_ms: int | None = None,
+    keys: bool = True,
 ) -> RecordScan:
     """Check every field of every record in buf[pos:end] without making an object of any.
 
     `earliest_ms` and `latest_ms` are the timestamps still allowed; NO_TIMESTAMP always is, as in
-    LogValidator.validateTimestamp.
+    LogValidator.validateTimestamp. `keys`: records without a key are told.
     """
     if end > len(buf):
         raise ProtocolError("the records end behind their buffer")
-    scan = RecordScan()
+    scan = RecordScan(keys)
     low = _BEFORE_ALL if earliest_ms is None else earliest_ms - base_timestamp
     high = -_BEFORE_ALL if latest_ms is None else latest_ms - base_timestamp
     try:
@@ -178,12 +182,13 @@ def scan_in_slices(
     *,
     earliest_ms: int | None = None,
     latest_ms: int | None = None,
+    keys: bool = True,
 ) -> Generator[None, None, RecordScan]:
     """As `scan_records`; yields after each SCANNED_AT_ONCE records.
 
     ProtocolError when there are more than `most`, before the others are looked at.
     """
-    scan = RecordScan()
+    scan = RecordScan(keys)
     low = _BEFORE_ALL if earliest_ms is None else earliest_ms - base_timestamp
     high = -_BEFORE_ALL if latest_ms is None else latest_ms - base_timestamp
     try:
@@ -230,16 +235,15 @@ def check_first_record(buf: Buffer) -> None:
         scan_records(buf, 0, pos + (size >> 1), 0)
 
 
-def _scan(  # noqa: C901 -- a call costs as much as three fields
+def _scan(  # noqa: C901 -- only what is rare is called
     buf: bytes, pos: int, scan: RecordScan, base_timestamp: int, low: int, high: int
 ) -> None:
     """The hot loop of `scan_records`, from `pos` on; `low` and `high` limit the timestamp deltas.
 
-    The offset delta that is due is known beforehand, and so where the next two fields begin. Calls
-    are made only for what is rare: one costs as much as three fields.
+    The offset delta that is due is known beforehand, and so where the next two fields begin.
     """
     end = len(buf)
-    index, max_delta = scan.count, scan.max_delta
+    index, max_delta, keyless = scan.count, scan.max_delta, scan.keyless
     surely_timely = max(low, -_SURELY_FITS)  # to compare with a larger one takes long
     while pos < end:
         size = buf[pos]
@@ -280,7 +284,8 @@ def _scan(  # noqa: C901 -- a call costs as much as three fields
             pos += 4
         if is_due and key < 0x80:
             if key & 1:
-                scan.keyless.append(index)
+                if keyless is not None:
+                    keyless.append(index)
             elif key:
                 pos += key >> 1
                 size = buf[pos - 1]
@@ -455,10 +460,10 @@ def _walk_to_value(buf: Buffer, pos: int, index: int, scan: RecordScan) -> tuple
     pos += 1
     if size >= 0x80:
         size, pos = varint_tail(buf, pos, size)
-    if size & 1:
-        scan.keyless.append(index)
-    else:
+    if not size & 1:
         pos += size >> 1
+    elif scan.keyless is not None:
+        scan.keyless.append(index)
     return buf[pos], pos + 1
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.journal.events import Appended, HighWatermarkMoved, LoopBlocked
+from mockbroker.journal.events import Appended, LoopBlocked
+from mockbroker.journal.high_watermark import HighWatermarkMoved
 from mockbroker.journal.lines import line_of
 from mockbroker.server.journal_encoder import line_of_item
 from mockbroker.server.journal_items import event_item, request_item

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mockbroker.journal import request as request_module
-from mockbroker.journal.events import HighWatermarkMoved
+from mockbroker.journal.high_watermark import HighWatermarkMoved
 from mockbroker.journal.lines import line_of
 from mockbroker.journal.request import RequestServed
 from mockbroker_protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
