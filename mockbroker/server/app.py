@@ -30,14 +30,17 @@ if TYPE_CHECKING:
 
 QUIET_SECONDS: Final = 0.5
 """How long after it is ready a broker imports what it will need later."""
+READ_AHEAD: Final = "cramjam"
+"""The package whose native library is read then, and loaded with the first compressed batch: that
+takes a millisecond, and memory that a broker without such batches has no use for."""
 WARMED_UP: Final = (
-    "cramjam",
     "mockbroker_protocol.records.compression",
     "mockbroker_protocol.messages.catalog",
     "mockbroker_protocol.plan_decode",
     "mockbroker_protocol.plan_encode",
     "mockbroker.node.large_requests",
 )
+_PIECE_BYTES: Final = 1 << 16
 
 
 class ServeError(Exception):
@@ -106,7 +109,7 @@ def _save(running: RunningBroker, path: str) -> None:
 def warm_up() -> None:
     """Import in a thread what the first large request or compressed batch would wait for.
 
-    The file of a native library is read before: the loop would wait for a disk while it is loaded.
+    The file of a native library is read only: the loop would wait for a disk while it is loaded.
     """
     from threading import Thread
 
@@ -115,11 +118,13 @@ def warm_up() -> None:
         from importlib.util import find_spec
         from pathlib import Path
 
-        found = find_spec("cramjam")
+        piece = bytearray(_PIECE_BYTES)
+        found = find_spec(READ_AHEAD)
         for folder in (found and found.submodule_search_locations) or ():
-            for path in Path(folder).iterdir():
-                if path.is_file():
-                    path.read_bytes()
+            for path in filter(Path.is_file, Path(folder).iterdir()):
+                with path.open("rb", buffering=0) as file:
+                    while file.readinto(piece):
+                        pass
         for name in WARMED_UP:
             import_module(name)
 
