@@ -8,13 +8,37 @@ partition of the topic; a change of configs hands over a new one. `UnifiedLog`, 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 INT64_MAX: Final = (1 << 63) - 1
 _WEEK_MS: Final = 7 * 86_400_000
 
 CODECS: Final = {"producer": -1, "uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 """The codec that batches of a compression.type are stored in; -1: as they came."""
+
+FIELDS: Final = (
+    "compact",
+    "compression_level",
+    "delete",
+    "delete_retention_ms",
+    "flush_messages",
+    "index_interval_bytes",
+    "log_append_time",
+    "max_compaction_lag_ms",
+    "max_decompressed_message_bytes",
+    "max_message_bytes",
+    "max_segment_ms",
+    "min_cleanable_dirty_ratio",
+    "min_compaction_lag_ms",
+    "retention_bytes",
+    "retention_ms",
+    "segment_bytes",
+    "segment_jitter_ms",
+    "segment_ms",
+    "target_compression",
+    "timestamp_after_max_ms",
+    "timestamp_before_max_ms",
+)
 
 
 class LogConfig:
@@ -25,29 +49,7 @@ class LogConfig:
     when to roll: a compacted log does so in time for max.compaction.lag.ms.
     """
 
-    __slots__ = (
-        "compact",
-        "compression_level",
-        "delete",
-        "delete_retention_ms",
-        "flush_messages",
-        "index_interval_bytes",
-        "log_append_time",
-        "max_compaction_lag_ms",
-        "max_decompressed_message_bytes",
-        "max_message_bytes",
-        "max_segment_ms",
-        "min_cleanable_dirty_ratio",
-        "min_compaction_lag_ms",
-        "retention_bytes",
-        "retention_ms",
-        "segment_bytes",
-        "segment_jitter_ms",
-        "segment_ms",
-        "target_compression",
-        "timestamp_after_max_ms",
-        "timestamp_before_max_ms",
-    )
+    __slots__ = FIELDS
 
     def __init__(
         self,
@@ -95,6 +97,11 @@ class LogConfig:
         self.max_compaction_lag_ms = max_compaction_lag_ms
         self.delete_retention_ms = delete_retention_ms
         self.flush_messages = flush_messages
+
+    def replace(self, **changes: object) -> LogConfig:
+        """The same with these fields changed; TypeError for one that there is not."""
+        fields: dict[str, Any] = {name: getattr(self, name) for name in FIELDS}
+        return LogConfig(**{**fields, **changes})
 
 
 DEFAULT_LOG_CONFIG: Final = LogConfig()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mockbroker.config.broker import BrokerConfig
-from mockbroker.config.log_config import CODECS, DEFAULT_LOG_CONFIG, LogConfig
+from mockbroker.config.log_config import CODECS, DEFAULT_LOG_CONFIG, FIELDS
 from mockbroker.config.topic import TopicConfig
 
 
@@ -11,7 +13,7 @@ def test_defaults_are_kafkas() -> None:
     assert TopicConfig({}, BrokerConfig()).log_config is DEFAULT_LOG_CONFIG
     built = TopicConfig({"cleanup.policy": "delete"}, BrokerConfig()).log_config
     assert built is not DEFAULT_LOG_CONFIG
-    for name in (name for name in dir(LogConfig) if not name.startswith("_")):
+    for name in FIELDS:
         assert getattr(built, name) == getattr(DEFAULT_LOG_CONFIG, name), name
 
 
@@ -24,3 +26,12 @@ def test_codecs_have_kafkas_numbers() -> None:
         "lz4": 3,
         "zstd": 4,
     }
+
+
+def test_a_copy_has_what_was_changed_and_all_else() -> None:
+    changed = DEFAULT_LOG_CONFIG.replace(compact=True, retention_ms=5)
+    assert (changed.compact, changed.retention_ms) == (True, 5)
+    assert changed.segment_bytes == DEFAULT_LOG_CONFIG.segment_bytes
+    assert not DEFAULT_LOG_CONFIG.compact
+    with pytest.raises(TypeError):
+        DEFAULT_LOG_CONFIG.replace(no_such_field=1)
