@@ -23,6 +23,7 @@ from simulation.cluster.runtime_audits import wrong_groups, wrong_writes
 from simulation.cluster.store_audits import wrong_configs
 from simulation.cluster.timer_audits import Probes, wrong_timers
 from simulation.cluster.transaction_audits import TransactionAudits
+from simulation.cluster.transaction_probes import TransactionProbes
 from simulation.cluster.view_audits import wrong_views
 from simulation.cluster.waits import Waits
 from simulation.parked import needless_waits
@@ -61,6 +62,7 @@ class AuditCrew(Crew):
         self.link_probes = LinkProbes(setting.world, setting.operator.verbs)
         LateAnswers(setting.operator)
         self.transactions = TransactionAudits(setting.world.cluster.metadata)
+        self.transaction_probes = TransactionProbes(setting.stream("transaction probes"))
         refuses = setting.stream("late markers") if self.plan.on["dawdlers"] else None
         self.late_markers = LateMarkers(refuses)
         racks = [*dict.fromkeys(self.plan.racks)]
@@ -101,6 +103,7 @@ class AuditCrew(Crew):
             for wrong in (
                 *wrong_groups(broker, self._rng),
                 *self.transactions.wrong_states(broker, self._rng),
+                *self.transaction_probes.look(broker),
                 *wrong_configs(broker),
                 *wrong_timers(broker),
             ):

@@ -106,6 +106,8 @@ class TransactionAudits:
             for name, known in shard.transactions.items():
                 if known.pending_state is not None and not shard.is_settled:
                     yield f"{name} goes on before what was loaded of it is replicated"
+                if known.may_be_forgotten and not _is_idle(known):
+                    yield f"{name} may be forgotten, and is {known.state.name} or on its way"
                 if known.pending_state is not None and not waits:
                     yield f"{name} is pending in {known.pending_state.name}, and is not written"
                 if leader == broker.broker_id:
@@ -155,6 +157,11 @@ def _wrong_completions(service: TransactionCoordinatorService, timer: Timer) -> 
         due = (task for bucket in timer._buckets.values() for task in bucket)  # noqa: SLF001
         if not any(pending in held_by(task._action) for task in due):  # noqa: SLF001
             yield f"{name} has all its markers, and its last record is not written again"
+
+
+def _is_idle(known: TransactionMetadata) -> bool:
+    is_open = known.state is TransactionState.ONGOING or known.state in PREPARED
+    return known.pending_state is None and not is_open
 
 
 def _is_late(shard: TransactionShard, known: TransactionMetadata, wall_ms: int) -> bool:
