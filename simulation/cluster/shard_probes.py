@@ -21,11 +21,17 @@ from mockbroker.coordinator.txn.states import AT_REST, TransactionState
 from mockbroker.coordinator.txn.timeouts import Timeouts
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transaction_records import TransactionLogKey
-from simulation.cluster.decision_probes import OTHER_ID, TIMEOUT_MS, new_id, variant_of
+from simulation.cluster.decision_probes import (
+    OTHER_ID,
+    STATES,
+    TIMEOUT_MS,
+    new_id,
+    variant_of,
+)
 from simulation.cluster.transaction_model import id_after, id_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from random import Random
 
     from mockbroker.config.broker import BrokerConfig
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
 ANSWERS = (ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 IDS = 4
 PENDING_CHANCE = 0.2
+MOSTLY_OPEN = (*STATES, *[TransactionState.ONGOING] * 6)
 ABORT_EVERY = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 REMOVE_EVERY = "transaction.remove.expired.transaction.cleanup.interval.ms"
 EXPIRATION = "transactional.id.expiration.ms"
@@ -119,7 +126,7 @@ class ShardProbes:
     def _tombstones(
         self, known: TransactionMetadata, _config: BrokerConfig, clock: Clock
     ) -> Iterator[str]:
-        ids = self._ids(known, clock.wall_ms(), states=AT_REST)
+        ids = self._ids(known, clock.wall_ms(), sorted(AT_REST), may_be_pending=False)
         shard, log = shard_of(*ids)
         shard.write_tombstones(ids)
         if not all(one.is_in_transition for one in ids):
@@ -136,7 +143,7 @@ class ShardProbes:
         self, known: TransactionMetadata, config: BrokerConfig, clock: Clock
     ) -> Iterator[str]:
         due_ms = clock.epoch_ms + _next_round(clock, config.int(ABORT_EVERY))
-        ids = self._ids(known, due_ms)
+        ids = self._ids(known, due_ms, MOSTLY_OPEN)
         for one in ids:
             since_ms = one.timeout_ms + self._rng.choice((-1, 0, 1, 50))
             one.start_ms = due_ms - since_ms
@@ -192,16 +199,17 @@ class ShardProbes:
         self,
         known: TransactionMetadata,
         now_ms: int,
-        states: frozenset[TransactionState] | None = None,
+        states: Sequence[TransactionState] = STATES,
+        *,
+        may_be_pending: bool = True,
     ) -> list[TransactionMetadata]:
-        """Some of other names; any state, and sometimes on the way to another, or as said."""
+        """Some of other names, in one of these states, and sometimes on the way to another."""
         rng = self._rng
         found: list[TransactionMetadata] = []
         for number in range(rng.randint(1, IDS)):
-            state = None if states is None else rng.choice(sorted(states))
-            one = variant_of(known, rng, now_ms, state)
+            one = variant_of(known, rng, now_ms, rng.choice(states))
             one.transactional_id = f"{known.transactional_id}-{number}"
-            if states is None and rng.random() < PENDING_CHANCE:
+            if may_be_pending and rng.random() < PENDING_CHANCE:
                 one.pending_state = TransactionState.ONGOING
             found.append(one)
         return found

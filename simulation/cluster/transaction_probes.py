@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mockbroker.node.broker import Broker
 
-DECISIONS = 4
+DECISIONS, SHARDS = 4, 2
 """So many at a time; each takes microseconds."""
 
 
@@ -48,5 +48,6 @@ class TransactionProbes:
         now_ms = services.clock.wall_ms()
         for _ in range(DECISIONS):
             yield from self.decisions.look(self._rng.choice(ids), now_ms)
-        yield from self.shards.look(self._rng.choice(ids), services.config, services.clock)
+        for _ in range(SHARDS):
+            yield from self.shards.look(self._rng.choice(ids), services.config, services.clock)
         yield from self.markers.look(broker, self._rng.choice(ids))
