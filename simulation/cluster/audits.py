@@ -1,6 +1,7 @@
 """Audits: what brokers derive, held against what it is derived from, while a run goes on.
 
-Nobody of this crew is a client. A log that was cut is looked at right then, others in turn.
+Nobody of this crew is a client. A log that was cut is looked at right then, others in turn. What a
+run hardly comes to is tried beside the cluster, with objects of their own that nobody else sees.
 """
 
 from __future__ import annotations
@@ -14,17 +15,21 @@ from simulation.cluster.departures import Departures
 from simulation.cluster.fetch_audits import FetchAudits
 from simulation.cluster.fetcher_audits import FetcherAudits
 from simulation.cluster.follower_audits import FollowerAudits
+from simulation.cluster.follower_trials import FollowerTrials
 from simulation.cluster.group_audits import GroupAudits
 from simulation.cluster.late_answers import LateAnswers
 from simulation.cluster.late_markers import LateMarkers
 from simulation.cluster.link_probes import LinkProbes
 from simulation.cluster.log_audits import wrong_with
+from simulation.cluster.log_trials import LogTrials
+from simulation.cluster.replica_trials import ReplicaTrials
 from simulation.cluster.runtime_audits import wrong_groups, wrong_writes
 from simulation.cluster.store_audits import wrong_configs
 from simulation.cluster.timer_audits import Probes, wrong_timers
 from simulation.cluster.transaction_audits import TransactionAudits
 from simulation.cluster.transaction_probes import TransactionProbes
 from simulation.cluster.view_audits import wrong_views
+from simulation.cluster.wait_trials import WaitTrials
 from simulation.cluster.waits import Waits
 from simulation.parked import needless_waits
 
@@ -67,6 +72,12 @@ class AuditCrew(Crew):
         self.late_markers = LateMarkers(refuses)
         racks = [*dict.fromkeys(self.plan.racks)]
         self.fetches = FetchAudits(setting.world, setting.stream("fetch audits"), racks)
+        self.trials = (
+            FollowerTrials(setting.stream("follower trials")),
+            ReplicaTrials(setting.stream("replica trials")),
+            WaitTrials(setting.stream("wait trials")),
+            LogTrials(setting.stream("log trials")),
+        )
         self.waits = Waits(setting.world, setting.truth)
         if not any(self.plan.on[kind] for kind in SLOW_KINDS):
             setting.world.on_answer.append(self.waits.judge)
@@ -106,6 +117,7 @@ class AuditCrew(Crew):
                 *self.transaction_probes.look(broker),
                 *wrong_configs(broker),
                 *wrong_timers(broker),
+                *(wrong for trial in self.trials for wrong in trial.look(broker)),
             ):
                 self.world.violate(f"broker {broker.broker_id}: {wrong}")
         if not self._stopped:
@@ -143,6 +155,9 @@ class AuditCrew(Crew):
             passed = self._passed.get(log, 0)
             for wrong in wrong_with(log, self._rng, may_be_cut=cut, passed=passed):
                 self.world.violate(f"{log!r} of {node}: {wrong}")
+
+    def counts(self) -> dict[str, int]:
+        return {"trials": sum(each.tried for each in self.trials)}
 
     def check(self) -> None:
         """Logs that nobody has looked at since they changed."""

@@ -55,6 +55,20 @@ def test_what_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "too short" in simulated.world.violations[0]
 
 
+def test_trials_are_made_and_what_they_find_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulated = SimulatedCluster()
+    crew = crew_of(simulated)
+    crew.start()
+    simulated.produce(2)
+    simulated.world.run_for(3_000)
+    assert crew.counts()["trials"]
+    assert not simulated.world.violations
+    for trials in crew.trials:
+        monkeypatch.setattr(trials, "look", lambda _: ["not so"])
+    simulated.world.run_for(200)
+    assert "not so" in simulated.world.violations[0]
+
+
 def test_a_coordinator_that_begins_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
 
