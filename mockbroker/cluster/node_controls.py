@@ -98,9 +98,10 @@ class NodeControls:
     def skew_clock(self, node_id: int, by_ms: int) -> None:
         """Put a broker's wall clock so much ahead of the cluster's; negative: behind."""
         node = self._node(node_id)
-        node.skew_ms = by_ms
+        moved_ms, node.skew_ms = by_ms - node.skew_ms, by_ms
         if node.incarnation is not None:
             node.incarnation.clock.epoch_ms = self._interconnect.clock.epoch_ms + by_ms
+            node.incarnation.broker.services.replicas.upkeep.wall_moved(moved_ms)
 
     # -- finding -----------------------------------------------------------------------------
 

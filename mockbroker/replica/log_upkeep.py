@@ -101,11 +101,14 @@ class LogUpkeep:
         self._uncleanable.discard(partition)
 
     def wall_moved(self, by_ms: int) -> None:
-        """The wall time was set; where it went back, logs are due that much earlier."""
-        if by_ms < 0 and self._duties:
+        """The wall time was set. What was due by then stays so: where it went back, that much
+        earlier. Where it went forward more is, by the next round.
+        """
+        if by_ms < 0:
             for duty in self._duties:
                 duty.due = {partition: due + by_ms for partition, due in duty.due.items()}
                 duty.next_due += by_ms
+        if self._duties:
             self._arm()
 
     def _make_duties(self) -> tuple[_Duty, ...]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+DAY_MS = 86_400_000
+
+
 @pytest.fixture
 def core() -> ClusterCore:
     return ClusterCore(topics={"t": 1})
@@ -69,6 +72,18 @@ def test_a_skewed_clock_stamps_records_otherwise(core: ClusterCore) -> None:
     core.controls.skew_clock(leader, 60_000)
     assert broker.services.clock.wall_ms() - before == 60_000
     assert core.cluster.clock.wall_ms() == before
+
+
+def test_a_clock_that_is_put_ahead_makes_logs_old_by_the_next_round(core: ClusterCore) -> None:
+    leader = core.state("t").leader
+    core.client(node=leader).produce("t", b"a")
+    core.advance(60_000)
+    log = core.partition(leader, "t").log
+    assert log is not None
+    core.controls.skew_clock(leader, 8 * DAY_MS)
+    assert log.log_start_offset == 0
+    core.advance(300_000)
+    assert log.log_start_offset == 1
 
 
 def test_a_broker_that_loses_its_unflushed_tail_gets_it_back_from_the_leader(

@@ -126,6 +126,16 @@ def test_old_segments_go_in_the_round_after_they_are_due() -> None:
     assert world.start() == 2
 
 
+def test_what_a_wall_clock_that_goes_forward_makes_old_goes_in_the_next_round() -> None:
+    world = World(retention_ms=str(HOUR))
+    world.put()
+    world.core.advance(20 * MINUTE)
+    world.core.cluster.move_wall(2 * HOUR)
+    assert world.start() == 0
+    world.core.advance(5 * MINUTE)
+    assert world.start() == 1
+
+
 def test_a_log_start_that_moved_is_told() -> None:
     world = World(retention_ms=str(HOUR))
     world.put()
