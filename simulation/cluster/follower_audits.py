@@ -151,6 +151,8 @@ class FollowerAudits:
         ends = self._ends.get(partition, [])
         if not ends or ends[0][0] > polled_ms or self._world.now_ms - polled_ms > self._lag_ms:
             return False
+        if ends[-1][1] != (0 if partition.log is None else partition.log.log_end_offset):
+            return False  # it has grown since, maybe before that poll: nobody looks any more
         # The time of a poll has no fraction: what came in the same millisecond may be before it.
         return follower.log_end_offset >= max(end for at, end in ends if at <= polled_ms + 1)
 

@@ -149,6 +149,19 @@ def test_who_left_the_set_has_to_catch_up_anew(monkeypatch: pytest.MonkeyPatch) 
     assert any("left the set, and has caught up" in one for one in leave(SimulatedCluster()))
 
 
+def test_who_has_lagged_since_nobody_looked_may_leave() -> None:
+    simulated = audited()
+    simulated.produce(3)
+    world, node = simulated.world, simulated.follower()
+    leader = world.cluster.metadata.topics["t0"].partitions[0].leader
+    world.on_step.remove(simulated.truth.look)
+    world.operate(partial(world.controls.hold_link, leader, node))
+    simulated.produce(3)
+    world.run_for(1_500)
+    assert node not in world.cluster.metadata.topics["t0"].partitions[0].isr
+    assert not any("was at the end" in one for one in world.violations)
+
+
 def test_an_idle_follower_that_is_to_leave_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def resume(simulated: SimulatedCluster) -> list[str]:
         FollowerAudits(simulated.world, simulated.truth)
