@@ -3,12 +3,15 @@
 - A parked operation that completed, and a coordinator's write that is done, have no time-out left;
   nor has anything of a classic group that is gone.
 - Of operations that completed, no more entries lie about than the purge interval allows.
+- A log that grows old is looked at in the first round after that (LogManager.cleanupLogs), also when
+  the wall clock was moved.
 - An action runs when its millisecond has come, neither before nor after: `Probes` has some.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.coordinator.deferred_writes import DeferredWrite
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from mockbroker.node.broker import Broker
 
 MOST_MS = 40.0
+NEVER = float("inf")
+CLEANER = "log.cleaner.backoff.ms"
 
 
 def wrong_timers(broker: Broker) -> Iterator[str]:
@@ -39,6 +44,7 @@ def wrong_timers(broker: Broker) -> Iterator[str]:
             left = "" if action is None else _left_behind(action, shards)
             if left:
                 yield f"a time-out at {task.tick_ms} is of {left}"
+    yield from _late_rounds(broker)
     replicas = services.replicas
     for purgatory in (replicas.fetch_purgatory, replicas.produce_purgatory):
         watched = {each: None for of in purgatory._watchers.values() for each in of}  # noqa: SLF001
@@ -46,6 +52,23 @@ def wrong_timers(broker: Broker) -> Iterator[str]:
         dead = purgatory.purgatory_size - waiting
         if dead > purgatory.purge_interval:
             yield f"{dead} entries are of operations that completed"
+
+
+def _late_rounds(broker: Broker) -> Iterator[str]:
+    """Rounds over logs for which nothing wakes the broker; the cleaner's may be changed by then."""
+    clock, replicas = broker.services.clock, broker.services.replicas
+    task = replicas.upkeep._task  # noqa: SLF001 -- for the audit alone
+    for duty in replicas.upkeep._duties:  # noqa: SLF001
+        if duty.next_due == NEVER or duty.interval == CLEANER:
+            continue
+        interval_ms = replicas.config.int(duty.interval)
+        due_ms = max(duty.next_due - clock.epoch_ms, int(clock.now_ms) + 1)
+        round_ms = (
+            duty.first_ms + max(0, ceil((due_ms - duty.first_ms) / interval_ms)) * interval_ms
+        )
+        armed_ms = None if task is None else task.tick_ms
+        if armed_ms is None or armed_ms > round_ms:
+            yield f"logs are due at {due_ms}, by {duty.interval} at {round_ms}: {armed_ms}"
 
 
 def _left_behind(action: Callable[[], None], shards: list[GroupShard]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import floor
 from random import Random
 
@@ -10,6 +11,7 @@ import pytest
 from mockbroker.clock import Timer, TimerTask
 from mockbroker.coordinator.group.rebalance import Rebalancer
 from mockbroker.purgatory.purgatory import Purgatory
+from mockbroker.replica.log_upkeep import LogUpkeep
 from simulation.cluster.timer_audits import Probes, wrong_timers
 from tests.support.simulated_cluster import SimulatedCluster
 from tests.support.simulated_groups import SimulatedGroup
@@ -41,6 +43,22 @@ def test_entries_that_are_not_swept_are_noticed(monkeypatch: pytest.MonkeyPatch)
     purgatory = broker.services.replicas.fetch_purgatory
     monkeypatch.setattr(purgatory, "purgatory_size", purgatory.purge_interval + 1)
     assert "are of operations that completed" in next(wrong_timers(broker))
+
+
+def told_of_a_clock_ahead() -> list[str]:
+    simulated = SimulatedCluster()
+    simulated.produce(1)
+    world, broker = simulated.world, simulated.world.cluster.brokers[0]
+    world.run_for(200)
+    found = [*wrong_timers(broker)]
+    world.operate(partial(world.controls.skew_clock, broker.broker_id, 8 * 86_400_000))
+    return [*found, *wrong_timers(broker)]
+
+
+def test_a_round_that_comes_too_late_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told_of_a_clock_ahead() == []
+    monkeypatch.setattr(LogUpkeep, "wall_moved", lambda *_: None)
+    assert "by log.retention.check.interval.ms at" in told_of_a_clock_ahead()[0]
 
 
 def told_of_a_group() -> list[str]:
