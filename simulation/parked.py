@@ -119,15 +119,15 @@ def _why_no_fetch(wait: object) -> str:
         return ""
     there = 0
     for entry, segment in stood:
-        why = _why_told(entry, reader.params, segment)
+        why = why_told(entry, reader.params, segment)
         if why:
             return f"{entry.topic.name}-{entry.index} {why}"
-        there += _bytes_there(entry, reader.params)
+        there += bytes_there(entry, reader.params)
     wanted = reader.params.min_bytes
     return f"{there} of {wanted} bytes are there" if there >= wanted else ""
 
 
-def _why_told(entry: FetchEntry, params: FetchParams, stood_in: int | None) -> str:
+def why_told(entry: FetchEntry, params: FetchParams, stood_in: int | None) -> str:
     """What ends the wait whatever there is to read."""
     partition = entry.partition
     if partition is None or partition.deleted:
@@ -142,7 +142,7 @@ def _why_told(entry: FetchEntry, params: FetchParams, stood_in: int | None) -> s
         return f"has passed {known}, which is what its reader knows"
     if not (log.log_start_offset or -1) < offset < end:
         return ""
-    if known != UNKNOWN_HIGH_WATERMARK and _bytes_there(entry, params):
+    if known != UNKNOWN_HIGH_WATERMARK and bytes_there(entry, params):
         return "has something for a reader that waits for anything"
     segment = log.offset_metadata(offset).segment_base_offset if stood_in is None else stood_in
     if segment < log.offset_metadata(end).segment_base_offset:
@@ -150,7 +150,7 @@ def _why_told(entry: FetchEntry, params: FetchParams, stood_in: int | None) -> s
     return ""
 
 
-def _bytes_there(entry: FetchEntry, params: FetchParams) -> int:
+def bytes_there(entry: FetchEntry, params: FetchParams) -> int:
     """Of the batches from that of its offset on, as far as they may be read whole."""
     partition = entry.partition
     log: UnifiedLog | None = None if partition is None else partition.log

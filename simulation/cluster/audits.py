@@ -24,6 +24,7 @@ from simulation.cluster.log_audits import wrong_with
 from simulation.cluster.log_trials import LogTrials
 from simulation.cluster.replica_trials import ReplicaTrials
 from simulation.cluster.runtime_audits import wrong_groups, wrong_writes
+from simulation.cluster.session_probes import SessionProbes
 from simulation.cluster.store_audits import wrong_configs
 from simulation.cluster.timer_audits import Probes, wrong_timers
 from simulation.cluster.transaction_audits import TransactionAudits
@@ -78,6 +79,7 @@ class AuditCrew(Crew):
             WaitTrials(setting.stream("wait trials")),
             LogTrials(setting.stream("log trials")),
         )
+        self.session_probes = SessionProbes(setting.world, setting.stream("session probes"))
         self.waits = Waits(setting.world, setting.truth)
         if not any(self.plan.on[kind] for kind in SLOW_KINDS):
             setting.world.on_answer.append(self.waits.judge)
@@ -110,6 +112,7 @@ class AuditCrew(Crew):
         if self._changed:
             partition = self._rng.choice(list(self._changed))
             self._audit(partition, self._changed.pop(partition))
+        self.session_probes.look()
         for broker in self.world.cluster.brokers:
             for wrong in (
                 *wrong_groups(broker, self._rng),
