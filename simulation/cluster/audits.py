@@ -19,6 +19,8 @@ from simulation.cluster.follower_trials import FollowerTrials
 from simulation.cluster.group_audits import GroupAudits
 from simulation.cluster.late_answers import LateAnswers
 from simulation.cluster.late_markers import LateMarkers
+from simulation.cluster.late_news import LateNews
+from simulation.cluster.link_audits import LinkAudits, wrong_proposals
 from simulation.cluster.link_probes import LinkProbes
 from simulation.cluster.log_audits import wrong_with
 from simulation.cluster.log_trials import LogTrials
@@ -65,8 +67,10 @@ class AuditCrew(Crew):
         self.groups = GroupAudits(upgrades=self.plan.on["consumer_group"])
         self.departures = Departures(setting.world)
         self.probes = Probes(setting.stream("probes"))
+        self.links = LinkAudits(setting.world)
         self.link_probes = LinkProbes(setting.world, setting.operator.verbs)
         LateAnswers(setting.operator)
+        LateNews(setting.operator)
         self.transactions = TransactionAudits(setting.world.cluster.metadata)
         self.transaction_probes = TransactionProbes(setting.stream("transaction probes"))
         refuses = setting.stream("late markers") if self.plan.on["dawdlers"] else None
@@ -113,6 +117,7 @@ class AuditCrew(Crew):
             partition = self._rng.choice(list(self._changed))
             self._audit(partition, self._changed.pop(partition))
         self.session_probes.look()
+        self.links.look()
         for broker in self.world.cluster.brokers:
             for wrong in (
                 *wrong_groups(broker, self._rng),
@@ -140,6 +145,7 @@ class AuditCrew(Crew):
                 *self.transactions.look(broker, self.world.now_ms),
                 *self.late_markers.look(broker),
                 *self.probes.look(broker, self.world.slack_ms),
+                *wrong_proposals(broker, self.world.cluster.metadata),
             ):
                 self.world.violate(f"broker {broker.broker_id}: {wrong}")
         if not self._stopped:

@@ -7,7 +7,8 @@
   still while it is held, and below min.insync.replicas (KIP-966).
 - A leader notes the in-sync set that it proposes (KIP-497). Who joins has all up to the high
   watermark and up to where the leader's epoch began; who is at the leader's end does not leave,
-  nor does who was when he last polled, however quietly, not long ago.
+  nor does who was when he last polled, however quietly, not long ago. Of a proposal that was taken
+  he hears before he makes another.
 - Who fetches from before the end has not caught up by that, and who left the in-sync set has to
   catch up anew. The low watermark is the smallest log start of those that are there (KIP-107).
 """
@@ -46,6 +47,8 @@ class FollowerAudits:
         self._lag_ms = world.cluster.brokers[0].services.replicas.max_lag_ms()
         self._hosts: set[ReplicaManager] = set()
         """Whose proposals are heard."""
+        self._proposed: dict[Partition, tuple[tuple[int, int], list[int]]] = {}
+        """What a leader proposed last, and in which epochs of leader and partition."""
         self._ends: dict[Partition, list[tuple[float, int]]] = {}
         """When the logs of leaders grew, and where they ended then."""
         self._in_sync: dict[Followers, tuple[float, list[int]]] = {}
@@ -116,7 +119,7 @@ class FollowerAudits:
         self._hosts.add(replicas)
 
         def proposes(partition: Partition, isr: list[int]) -> None:
-            wrong = self._wrong_proposal(partition, isr)
+            wrong = self._wrong_proposal(partition, isr) or self._taken_before(partition, isr)
             if wrong:
                 self._world.violate(f"{partition}: {broker.broker_id} proposes {isr}: {wrong}")
             if partition.followers is not None:
@@ -145,6 +148,18 @@ class FollowerAudits:
                 if self._was_at_end(partition, follower, polled_ms):
                     return f"{node} was at the end at {polled_ms:.3f}"
         return ""
+
+    def _taken_before(self, partition: Partition, isr: list[int]) -> str:
+        """A leader that proposes another set waits for news of the one before, if it was taken."""
+        epochs = partition.leader_epoch, partition.state.partition_epoch
+        known_epochs, before = self._proposed.get(partition, (epochs, []))
+        self._proposed[partition] = epochs, isr
+        topic = self._world.cluster.metadata.topics_by_id.get(partition.topic_id)
+        if topic is None or known_epochs != epochs or partition.index >= len(topic.partitions):
+            return ""
+        state = topic.partitions[partition.index]
+        is_taken = state.leader_epoch == epochs[0] and state.partition_epoch == epochs[1] + 1
+        return f"{before} was taken" if is_taken and [*state.isr] == before else ""
 
     def _was_at_end(self, partition: Partition, follower: Follower, polled_ms: float) -> bool:
         """Whether a follower had all when it polled, not long ago."""

@@ -2,6 +2,7 @@
 
 When a link's delay changes while something is on its way there, a message is sent after it, which
 must not overtake it. It arrives no later than what was there, so a run is hardly another with it.
+What is on its way when a link is cut never arrives: a message is sent right before.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 
 
 class LinkProbes:
-    """Sends the messages; `sent` of them so far."""
+    """Sends the messages."""
 
     def __init__(self, world: ClusterWorld, verbs: Verbs) -> None:
         self._world = world
-        self.sent = 0
+        self.sent = self.lost = 0
+        """Messages that must arrive in time, and that must not arrive."""
+        verbs.add("cut_link", self._cut)
         verbs.add("slow_link", self._slow)
         verbs.add("restore_link", self._restore)
 
@@ -31,6 +34,22 @@ class LinkProbes:
     def _restore(self, source: int, target: int) -> None:
         self._world.controls.restore_link(source, target)
         self._probe(self._world.peers.links.get(source, target))
+
+    def _cut(self, source: int, target: int) -> None:
+        link = self._world.peers.links.get(source, target)
+        if link.open:
+            delay_ms = link.delay_ms
+            link.slow(max(delay_ms, 1.0))
+            link.send(partial(self._came, link, self._world.now_ms))
+            link.slow(delay_ms)
+            self.lost += 1
+        self._world.controls.cut_link(source, target)
+
+    def _came(self, link: Link, cut_ms: float) -> None:
+        self._world.violate(
+            f"what was on its way from {link.source} to {link.target} has arrived, and the link "
+            f"was cut at {cut_ms:.3f}"
+        )
 
     def _probe(self, link: Link) -> None:
         if link.steady_delay_ms is None and link.open:  # something is on its way

@@ -73,6 +73,7 @@ CREW_KINDS: tuple[str, ...] = (
     "views",
     "dawdlers",
     "late_answers",
+    "late_news",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"

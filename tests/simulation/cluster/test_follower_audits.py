@@ -207,3 +207,15 @@ def test_what_is_known_of_followers_of_an_epoch_before_is_noticed(
             monkeypatch.setattr(partition, "leader_epoch", partition.leader_epoch + 1)
         audits.look(broker)
     assert "its followers are those of epoch" in simulated.world.violations[0]
+
+
+def test_a_proposal_before_the_news_of_one_that_was_taken_is_noticed() -> None:
+    simulated = SimulatedCluster()
+    audits = FollowerAudits(simulated.world, simulated.truth)
+    simulated.produce(1)
+    state = simulated.world.cluster.metadata.topics["t0"].partitions[0]
+    leader, isr = simulated.partition_at(state.leader), [state.leader]
+    assert audits._taken_before(leader, isr) == ""
+    taken = state._replace(isr=isr, partition_epoch=state.partition_epoch + 1)
+    simulated.world.cluster.metadata.topics["t0"].partitions[0] = taken
+    assert "was taken" in audits._taken_before(leader, [*state.replicas])

@@ -61,3 +61,28 @@ def test_what_overtakes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     found, sent = probed(AT_ONCE)
     assert sent
     assert "before one that was sent earlier" in found[0]
+
+
+def found_by_cuts() -> list[str]:
+    """What is found where a link is cut, and carries again right after."""
+    world = SimulatedCluster().world
+    verbs = Verbs(world.cluster)
+    probes = LinkProbes(world, verbs)
+    for action in ("cut_link", "restore_link"):
+        step = Step(0.0, action, source=1, target=2)
+        world.operate(lambda step=step: verbs.perform(step))  # type: ignore[misc]
+    world.run_for(100)
+    assert probes.lost == 1
+    return world.violations
+
+
+def test_what_is_lost_is_in_order() -> None:
+    assert found_by_cuts() == []
+
+
+def test_what_arrives_over_a_cut_link_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sever(self: Link) -> None:
+        self.cut = True
+
+    monkeypatch.setattr(Link, "sever", sever)
+    assert "has arrived, and the link was cut" in found_by_cuts()[0]
