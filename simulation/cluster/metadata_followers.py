@@ -4,7 +4,9 @@ Where a seed draws "quorum" the cluster keeps that log (`Cluster.start_quorum`),
 held back and its epochs end now and then, and followers read it over connections that break.
 
 - What a follower is given goes on where it is, is what the log holds, and is told within max_wait;
-  a high watermark never goes back in an epoch, nor past the log's end.
+  a high watermark never goes back in an epoch, nor past the log's end, and is there once a record
+  of that epoch is replicated (LeaderState.maybeUpdateHighWatermark).
+- Whoever waits when a leader resigns is told so. Who has not fetched for long is forgotten.
 - A reader of v18 does not wait while a high watermark above its own is known (KIP-1166).
 - Who asks in another epoch is refused, and told who leads in which; a log that has parted from the
   leader's is told where (KIP-595).
@@ -15,8 +17,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.clock import Clock
 from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC_ID
+from mockbroker.quorum.observers import OBSERVER_SESSION_TIMEOUT_MS, Observers
 from mockbroker.quorum.registrations import ListenerAddress
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import (
@@ -36,7 +40,7 @@ from simulation.cluster.outside_brokers import OutsideBroker
 from simulation.session_handler import UNKNOWN_HIGH_WATERMARK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from random import Random
 
     from mockbroker.quorum.quorum import MetadataQuorum, ParkedFetch
@@ -52,6 +56,8 @@ TELLS_HIGH_WATERMARK: Final = 18
 BY_STATE: Final = 15
 FIRST_ID: Final = 100
 PAUSE_MS: Final = 60.0
+FETCHES: Final = 12
+OBSERVERS: Final = 3
 OTHER_EPOCHS: Final = frozenset(
     (
         ErrorCode.FENCED_LEADER_EPOCH,
@@ -173,6 +179,25 @@ class MetadataFollower(ClusterClient):
         return self.offset < self.quorum.log.log_end_offset
 
 
+def wrong_observers(rng: Random) -> Iterator[str]:
+    """Some who fetch now and then, for longer than a run lasts, and whom a leader knows of."""
+    clock, heard_ms = Clock(), dict[int, int]()
+    observers = Observers(clock)
+    for _ in range(FETCHES):
+        clock.now_ms += rng.random() * OBSERVER_SESSION_TIMEOUT_MS
+        replica_id = FIRST_ID + rng.randrange(OBSERVERS)
+        observers.fetched(replica_id, bytes(16), 0, 1)
+        heard_ms[replica_id] = clock.wall_ms()
+        wanted = [
+            each
+            for each, at_ms in sorted(heard_ms.items())
+            if clock.wall_ms() - at_ms <= OBSERVER_SESSION_TIMEOUT_MS
+        ]
+        told = [one.replica_id for one in observers.current()]
+        if told != wanted:
+            yield f"observers {told} are told at {clock.now_ms:.0f}, and {wanted} have fetched"
+
+
 class QuorumCrew(Crew):
     """Two who follow, and a broker from outside when all is at rest."""
 
@@ -181,12 +206,15 @@ class QuorumCrew(Crew):
         self._is_on = self.plan.on["quorum"]
         self._committed = (0, -1)
         """Epoch of the log and its high watermark."""
+        self._begins = 0
+        """Where the epoch begins in the log."""
         self._parked: frozenset[ParkedFetch] = frozenset()
         """Who waited at the log."""
         self._untold: dict[ParkedFetch, float] = {}
         """Who still does, and when it moved: they are told within a turn."""
         self._operator = setting.operator
         self._rng = setting.stream("quorum")
+        self._observers_rng = setting.stream("observers")
         self.followers = setting.hire(MetadataFollower, "follower", 2 * self._is_on)
         self.clients = [*self.followers]
         if self._is_on:
@@ -195,8 +223,8 @@ class QuorumCrew(Crew):
             self._operator.acts["quorum"] = self._trouble
             verbs = self._operator.verbs
             verbs.add("hold_commits", self._quorum.hold)
-            verbs.add("release_commits", self._quorum.release)
-            verbs.add("resign", self._quorum.begin_epoch)
+            verbs.add("release_commits", self._release)
+            verbs.add("resign", self._resign)
 
     @property
     def _quorum(self) -> MetadataQuorum:
@@ -205,12 +233,31 @@ class QuorumCrew(Crew):
     def counts(self) -> Mapping[str, int]:
         return {"metadata fetches": sum(follower.answers for follower in self.followers)}
 
+    def _release(self) -> None:
+        """Commit what was written in two steps by now, of which each may be committed later."""
+        for _ in range(2):
+            self._quorum.append_no_op()
+        self._quorum.release()
+
+    def _resign(self) -> None:
+        """Begin an epoch right after something was written, and while some wait."""
+        quorum = self._quorum
+        quorum.append_no_op()
+        waited = [*quorum._parked]  # noqa: SLF001 -- for the audit alone
+        quorum.begin_epoch()
+        if not quorum._parked.keys().isdisjoint(waited):  # noqa: SLF001
+            self.world.violate(f"who waits at the metadata log is not told of {quorum.epoch}")
+
     def _watch(self) -> None:
         """In one epoch the high watermark does not go back, and nobody waits on when it moved."""
         quorum = self._quorum
         committed = quorum.epoch, -1 if quorum.high_watermark is None else quorum.high_watermark
         if committed < self._committed:
             self.world.violate(f"the metadata log is at {committed} after {self._committed}")
+        if quorum.epoch != self._committed[0]:
+            self._begins = dict(quorum.log.leader_epochs())[quorum.epoch]
+        if 0 <= committed[1] <= self._begins:
+            self.world.violate(f"the metadata log is at {committed}, which begins {self._begins}")
         now_ms, parked = self.world.now_ms, quorum._parked  # noqa: SLF001 -- for the audit alone
         if committed != self._committed and quorum._advance_wakes:  # noqa: SLF001
             for fetch in self._parked.intersection(parked):
@@ -238,6 +285,8 @@ class QuorumCrew(Crew):
 
     def check(self) -> None:
         if self._is_on:
+            for wrong in wrong_observers(self._observers_rng):
+                self.world.violate(wrong)
             OutsideBroker(self.world, self._rng).live()
             self.check_again()
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from mockbroker.apis.controller import fetch as controller_fetch
-from mockbroker.quorum.quorum import MetadataQuorum
+from mockbroker.quorum.observers import Observers
+from mockbroker.quorum.quorum import MetadataQuorum, ParkedFetch
 from mockbroker.quorum.translation import Translation
-from simulation.cluster.metadata_followers import QuorumCrew
+from simulation.cluster.metadata_followers import QuorumCrew, wrong_observers
 from simulation.cluster.simulation import ClusterRun, plan_of
 
 pytestmark = pytest.mark.sim
@@ -104,3 +107,38 @@ def test_a_high_watermark_that_goes_back_is_noticed() -> None:
     quorum.high_watermark -= 1
     crew._watch()
     assert "the metadata log is at" in run.world.violations[0]
+
+
+def test_what_an_epoch_commits_before_its_first_record_is_noticed() -> None:
+    run, crew = run_of()
+    run.world.run_for(50)
+    quorum = run.world.cluster.quorum()
+    run.world.operate(quorum.begin_epoch)
+    assert not run.world.violations
+    quorum.high_watermark = crew._begins
+    crew._watch()
+    assert "which begins" in run.world.violations[-1]
+
+
+def test_who_waits_on_when_the_leader_resigns_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(self: MetadataQuorum) -> None:
+        self.high_watermark = None
+        self._begin_epoch()
+
+    run, crew = run_of()
+    run.world.run_for(50)
+    quorum = run.world.cluster.quorum()
+    quorum.park(ParkedFetch(quorum.log.log_end_offset + 9, lambda _: None), 10_000)
+    monkeypatch.setattr(MetadataQuorum, "begin_epoch", silent)
+    run.world.operate(crew._resign)
+    assert "is not told of 2" in run.world.violations[0]
+
+
+def test_observers_that_are_remembered_for_ever_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert not [*wrong_observers(Random(1))]
+    monkeypatch.setattr(
+        Observers, "current", lambda self: [one for _, one in sorted(self._replicas.items())]
+    )
+    assert [*wrong_observers(Random(1))]
