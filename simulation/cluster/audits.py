@@ -27,6 +27,8 @@ from simulation.cluster.log_trials import LogTrials
 from simulation.cluster.replica_trials import ReplicaTrials
 from simulation.cluster.runtime_audits import wrong_groups, wrong_writes
 from simulation.cluster.session_probes import SessionProbes
+from simulation.cluster.sharing_audits import SharingAudits
+from simulation.cluster.shortages import Shortages
 from simulation.cluster.store_audits import wrong_configs
 from simulation.cluster.timer_audits import Probes, wrong_timers
 from simulation.cluster.transaction_audits import TransactionAudits
@@ -71,6 +73,7 @@ class AuditCrew(Crew):
         self.link_probes = LinkProbes(setting.world, setting.operator.verbs)
         LateAnswers(setting.operator)
         LateNews(setting.operator)
+        self.shortages = Shortages(setting.operator)
         self.transactions = TransactionAudits(setting.world.cluster.metadata)
         self.transaction_probes = TransactionProbes(setting.stream("transaction probes"))
         refuses = setting.stream("late markers") if self.plan.on["dawdlers"] else None
@@ -84,6 +87,7 @@ class AuditCrew(Crew):
             LogTrials(setting.stream("log trials")),
         )
         self.session_probes = SessionProbes(setting.world, setting.stream("session probes"))
+        self.sharing = SharingAudits(setting.world, setting.stream("sharing audits"))
         self.waits = Waits(setting.world, setting.truth)
         if not any(self.plan.on[kind] for kind in SLOW_KINDS):
             setting.world.on_answer.append(self.waits.judge)
@@ -96,6 +100,7 @@ class AuditCrew(Crew):
     def stop(self) -> None:
         """From now on time passes over idle rounds; what is left is looked at when all rests."""
         self._stopped = True
+        self.shortages.end()
         self.fetchers.stop()
         self.late_markers.stop()
 
@@ -118,6 +123,8 @@ class AuditCrew(Crew):
             self._audit(partition, self._changed.pop(partition))
         self.session_probes.look()
         self.links.look()
+        if self.plan.on["coop"]:
+            self.sharing.look()
         for broker in self.world.cluster.brokers:
             for wrong in (
                 *wrong_groups(broker, self._rng),

@@ -252,6 +252,8 @@ class ClusterPlan:
         if self.may_lose:
             self.on["coop"] = False  # what was committed of what is lost is committed anew
         self.on["carriers"] = self.on["carriers"] and self.on["coop"]
+        is_short = Random(f"{base}/shortages").random() < 0.7
+        self.on["shortages"] = is_short and self.on["coop"]
         times = Random(f"{base}/quorum")
         self.quorum_times = times.choice((0, 50, 500)), times.choice((0, 0, 30))
         if self.on["expiry"] and self.quorum_times[0]:
