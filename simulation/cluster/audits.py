@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
+from simulation.cluster.acl_decisions import wrong_decisions
 from simulation.cluster.crews import Crew, CrewSetting
 from simulation.cluster.departures import Departures
 from simulation.cluster.fetch_audits import FetchAudits
@@ -87,6 +88,7 @@ class AuditCrew(Crew):
             LogTrials(setting.stream("log trials")),
         )
         self.session_probes = SessionProbes(setting.world, setting.stream("session probes"))
+        self._acl_rng = setting.stream("ACL decisions")
         self.sharing = SharingAudits(setting.world, setting.stream("sharing audits"))
         self.waits = Waits(setting.world, setting.truth)
         if not any(self.plan.on[kind] for kind in SLOW_KINDS):
@@ -133,6 +135,7 @@ class AuditCrew(Crew):
                 *wrong_configs(broker),
                 *wrong_timers(broker),
                 *(wrong for trial in self.trials for wrong in trial.look(broker)),
+                *(wrong_decisions(broker, self._acl_rng) if self._acl_rng.random() < 0.1 else ()),
             ):
                 self.world.violate(f"broker {broker.broker_id}: {wrong}")
         if not self._stopped:
