@@ -67,7 +67,7 @@ def _data(log: UnifiedLog, end: int) -> list[_Batch]:
 
 def write_on(log: UnifiedLog, rng: Random) -> None:
     """A few batches more of producers of its own, which have keys in common, and their ends."""
-    log.config = log.config._replace(
+    log.config = log.config.replace(
         compact=True,
         segment_bytes=SEGMENT_BYTES,
         max_message_bytes=SEGMENT_BYTES,
@@ -110,7 +110,7 @@ def wrong_cleaning(log: UnifiedLog, rng: Random) -> Iterator[str]:
     mark = rng.randint(log.high_watermark, log.log_end_offset)
     log.set_high_watermark(rng.choice((mark, log.log_end_offset)))
     model, ratio = LogModel(log), rng.choice((1.0, JUST_MORE))
-    log.config = log.config._replace(
+    log.config = log.config.replace(
         compact=True,
         min_cleanable_dirty_ratio=ratio,
         min_compaction_lag_ms=0,

@@ -57,7 +57,7 @@ def likeness(log: UnifiedLog, segment_bytes: int) -> UnifiedLog | None:
     batches = [*log.iterate_batches(log.log_start_offset)][-MOST_BATCHES:]
     if not batches:
         return None
-    made = UnifiedLog(log.topic, log.partition, log.config._replace(segment_bytes=segment_bytes))
+    made = UnifiedLog(log.topic, log.partition, log.config.replace(segment_bytes=segment_bytes))
     made.truncate_fully_and_start_at(batches[0][0].base_offset)
     for header, batch in batches:
         made.append_as_follower(bytes(batch), max(header.max_timestamp, EPOCH_MS))
@@ -67,7 +67,7 @@ def likeness(log: UnifiedLog, segment_bytes: int) -> UnifiedLog | None:
 
 def _takes_all(of: LogConfig) -> LogConfig:
     """Configs by which a batch may be written as it comes."""
-    return of._replace(
+    return of.replace(
         compact=False,
         segment_bytes=1 << 20,
         max_message_bytes=1 << 20,
@@ -115,18 +115,18 @@ def wrong_retention(log: UnifiedLog, rng: Random) -> Iterator[str]:
     gone, now_ms = rng.randint(0, len(ends)), EPOCH_MS
     if rng.random() < 0.5:
         limit = max(sum(sizes[gone:]) + rng.choice((-1, 0, 1)), 0)
-        config = log.config._replace(retention_bytes=limit, retention_ms=-1)
+        config = log.config.replace(retention_bytes=limit, retention_ms=-1)
         surplus = sum(sizes) - limit
         is_old = [surplus >= sum(sizes[: at + 1]) for at in range(len(ends))]
     else:
-        config = log.config._replace(retention_bytes=-1, retention_ms=WHILE_MS)
+        config = log.config.replace(retention_bytes=-1, retention_ms=WHILE_MS)
         now_ms = newest[max(gone - 1, 0)] + WHILE_MS + rng.choice((0, 1))
         is_old = [now_ms - time > WHILE_MS for time in newest]
     count = 0
     while count < len(ends) and is_old[count] and ends[count] <= log.high_watermark:
         count += 1
     start = ends[count - 1] if count else log.log_start_offset
-    log.config = config._replace(delete=True, compact=False)
+    log.config = config.replace(delete=True, compact=False)
     delete_old_segments(log, now_ms)
     if log.log_start_offset != start:
         yield (
@@ -142,7 +142,7 @@ def wrong_deletion(log: UnifiedLog, rng: Random) -> Iterator[str]:
     model = LogModel(log)
     markers = [marker for _, _, marker, committed in model.ended if not committed]
     offset = rng.choice(markers or [rng.randint(log.log_start_offset, log.log_end_offset)])
-    log.config = log.config._replace(delete=True)
+    log.config = log.config.replace(delete=True)
     log.delete_records_before(offset)
     yield from _wrong_aborted(log, model)
 
@@ -184,7 +184,7 @@ def wrong_new_start(log: UnifiedLog, rng: Random) -> Iterator[str]:
     if rng.random() < 0.5:
         log.truncate_fully_and_start_at(log.log_end_offset)
     else:
-        log.config = log.config._replace(delete=True)
+        log.config = log.config.replace(delete=True)
         log.delete_records_before(log.log_end_offset)
         lose_unflushed(log)
     mark = log.high_watermark
@@ -237,7 +237,7 @@ def wrong_marker(log: UnifiedLog, rng: Random) -> Iterator[str]:
 def wrong_limit(log: UnifiedLog, rng: Random) -> Iterator[str]:
     """A batch of just as many bytes as a topic lets through, or of one more."""
     batch, over = batch_of([b"large"], 0, -1, 0), rng.choice((0, 1))
-    log.config = _takes_all(log.config)._replace(max_message_bytes=len(batch) - over)
+    log.config = _takes_all(log.config).replace(max_message_bytes=len(batch) - over)
     told = log.append_as_leader(batch, log.latest_epoch, EPOCH_MS).error
     if told != (ErrorCode.MESSAGE_TOO_LARGE if over else ErrorCode.NONE):
         yield f"{len(batch)} bytes where {len(batch) - over} are allowed: {told!r}"

@@ -256,7 +256,7 @@ class _Trial:
             return ""  # the cleaner has rounds of its own
         interval_ms = self._config.int("log.retention.check.interval.ms")
         log.set_high_watermark(log.log_end_offset)
-        log.config = log.config._replace(
+        log.config = log.config.replace(
             compact=False, delete=True, retention_ms=WHILE_MS, retention_bytes=-1
         )
         old_ms = log.segments()[0].largest_timestamp + WHILE_MS + 1

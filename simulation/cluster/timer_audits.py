@@ -3,8 +3,8 @@
 - A parked operation that completed, and a coordinator's write that is done, have no time-out left;
   nor has anything of a classic group that is gone.
 - Of operations that completed, no more entries lie about than the purge interval allows.
-- A log that grows old is looked at in the first round after that (LogManager.cleanupLogs), also when
-  the wall clock was moved.
+- A log that grows old is looked at in the first round after that (LogManager.cleanupLogs), also
+  when the wall clock was moved.
 - An action runs when its millisecond has come, neither before nor after: `Probes` has some.
 """
 
