@@ -205,6 +205,28 @@ def test_cancel_of_an_operation_leaves_nothing_behind(purgatory: Purgatory, time
     assert not any(operation.completions for operation in operations)
 
 
+def test_who_gives_up_gets_no_answer_and_leaves_nothing_behind(
+    purgatory: Purgatory, timer: Timer
+) -> None:
+    operation = _Operation(deadline_ms=20)
+    purgatory.watch(operation, ["k", "l"])
+    operation.give_up()
+    assert (purgatory.purgatory_size, purgatory.watched_keys, len(timer)) == (0, 0, 0)
+    timer.advance(20)
+    assert (operation.completions, purgatory.expired) == (0, 0)
+
+
+def test_what_is_swept_while_it_is_answered_leaves_the_others_of_its_key(timer: Timer) -> None:
+    purgatory = Purgatory(timer, purge_interval=1)
+    done, waits = _Operation(), _Operation()
+    purgatory.watch(done, ["k", "l"])
+    purgatory.watch(waits, ["k"])
+    done.completable = True
+    assert purgatory.check_and_complete("k") == 1
+    assert purgatory.waiting("k") == [waits]
+    assert (purgatory.purgatory_size, purgatory.watched_keys) == (1, 1)
+
+
 def test_entries_of_completed_operations_stay_bounded(purgatory: Purgatory) -> None:
     keys = [f"quiet-{n}" for n in range(20)]
     for _ in range(500):
