@@ -90,6 +90,20 @@ def test_a_members_position_stands_for_its_own_records() -> None:
     assert RangeGroup(group.clients[0]).fetch(2) == (6, [], [], 0)
 
 
+def test_a_members_position_does_not_stand_for_the_record_at_it() -> None:
+    core = Core(topics={"t": 1}, config={**ON, "coop.transparent.groups": "g"})
+    group = PlainGroup(core, "one", "two")
+    put(group.clients[0], *["a", "foobar"] * 3)
+    low = 0 if b"foobar" not in bytes_of(group.fetch(0, 0)) else 1
+    group.fetch(1 - low, 0)
+    assert group.commit(low, 2).error_code == 0
+    standing = RangeGroup(group.clients[0]).fetch(2)
+    assert (standing.stable, standing.ranges) == (1, [])
+    assert group.commit(low, 3).error_code == 0
+    standing = RangeGroup(group.clients[0]).fetch(2)
+    assert (standing.stable, standing.ranges) == (1, [(2, 2)])
+
+
 def test_a_group_begins_where_its_members_do() -> None:
     core = Core(topics={"t": 1}, config={**ON, "coop.transparent.groups": "g"})
     fill(core.client(), 20)
