@@ -67,6 +67,13 @@ def test_lag_counts_from_the_commit_or_from_the_first_record() -> None:
     assert lag(cluster, "g") == {("orders", 0): 1, ("orders", 1): 0, ("orders", 2): 1}
 
 
+def test_commits_are_told_by_topic_and_partition_whichever_came_first() -> None:
+    cluster = Core(topics={"b": 3, "a": 1}).cluster
+    for place in (("b", 2), ("b", 0), ("a", 0), ("b", 1)):
+        commit_offsets(cluster, "g", {place: 0})
+    assert list(committed_offsets(cluster, "g")) == [("a", 0), ("b", 0), ("b", 1), ("b", 2)]
+
+
 def test_offsets_are_committed_from_outside_for_a_group_without_members() -> None:
     core = Core(topics={"orders": 1})
     commit_offsets(core.cluster, "g", {("orders", 0): 7})
