@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
@@ -73,6 +74,16 @@ def test_another_cluster_takes_it_over(saved: Path) -> None:
     assert b"User:b" in told
     assert HMAC not in told
     assert HMAC.hex().encode() not in told
+
+
+def test_what_another_process_drafts_for_the_same_file_is_left_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "state.zip"
+    drafts = [path.with_name(f"state.zip{other}.tmp") for other in ("", f".{os.getpid() + 1}")]
+    for draft in drafts:
+        draft.write_bytes(b"half")
+    save(take(make_cluster()), str(path))
+    assert sorted(tmp_path.iterdir()) == sorted([path, *drafts])
+    assert [draft.read_bytes() for draft in drafts] == [b"half"] * 2
 
 
 def test_what_is_loaded_is_what_was_saved(saved: Path) -> None:
