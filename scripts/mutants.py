@@ -66,6 +66,8 @@ OTHER_TIERS: Final = ("clients", "java", "node", "go", "browser", "image", "kafk
 TEST_SECONDS: Final = 30
 """A test that takes longer hangs."""
 STEP_SECONDS: Final = 900
+NO_TESTS: Final = 5
+"""How pytest ends that was left none to run."""
 ROUNDS: Final = (10, 30, 100)
 """Every mutant is tried by so many seeds of each simulation before one is tried by more."""
 SEEDS_AT_ONCE: Final = 20
@@ -293,7 +295,7 @@ def try_by_units(shop: Workshop, mutant: Mutant, *, narrow: bool) -> tuple[str, 
     for step, paths in steps[: 1 if narrow else 2]:
         ignored = [f"--ignore={path}" for path in tried if "::" not in path]
         status, printed = shop.run("pytest", *pytest_arguments([*ignored, *paths]))
-        if status:
+        if status not in (0, NO_TESTS):
             return step, _first_failure(printed)
         tried += paths
     return "", ""

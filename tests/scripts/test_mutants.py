@@ -121,6 +121,16 @@ def test_a_mutant_is_tried_in_a_copy_by_its_module_then_by_its_room(
     assert told.endswith("\n1 of 2 killed, 0 not reached")
 
 
+def test_a_room_without_other_tests_notices_nothing(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutants, "ROOT", tree)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    (tree / "tests/mockbroker/replica/test_limit.py").unlink()
+    with closing(Workshop(tree)) as shop:
+        assert mutants.try_by_units(shop, MUTANT, narrow=False) == ("", "")
+
+
 def test_a_sample_is_the_same_for_the_same_seed_and_in_the_order_of_the_table(
     table: list[Mutant],
 ) -> None:
