@@ -280,8 +280,16 @@ def test_random_bytes_never_raise_anything_else(data: bytes) -> None:
 def test_records_print_and_compare_by_value() -> None:
     record = Record(1, 2, b"k", None, [("h", b"x")])
     assert record == Record(1, 2, b"k", None, (("h", b"x"),))
-    assert record != Record(1, 2, b"k", None)
     assert record != "record"
+    headers = [("h", b"x")]
+    for other in (
+        Record(2, 2, b"k", None, headers),
+        Record(1, 3, b"k", None, headers),
+        Record(1, 2, None, None, headers),
+        Record(1, 2, b"k", b"", headers),
+        Record(1, 2, b"k", None),
+    ):
+        assert record != other
     assert (
         repr(record) == "Record(offset=1, timestamp=2, key=b'k', value=None, headers=[('h', b'x')])"
     )
