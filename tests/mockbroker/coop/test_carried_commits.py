@@ -71,6 +71,7 @@ def test_a_long_text_is_too_large_cm_03() -> None:
     assert len(text) == 4097
     assert commit(client, text) == ErrorCode.OFFSET_METADATA_TOO_LARGE
     assert commit(client, text[:-1]) == 0
+    assert stored(client).metadata == "ic1;45-47;n=1"
 
 
 def test_a_members_position_stands_for_its_own_records() -> None:

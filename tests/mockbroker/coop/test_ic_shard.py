@@ -9,8 +9,8 @@ from mockbroker.coordinator.records import CoordinatorRecord
 from mockbroker_protocol.errors import ErrorCode
 
 
-def put(first: int, last: int, isolation: int = 0) -> CoordinatorRecord:
-    key = IndividualCommitKey("g", "t", 0, first, last)
+def put(first: int, last: int, isolation: int = 0, *, partition: int = 0) -> CoordinatorRecord:
+    key = IndividualCommitKey("g", "t", partition, first, last)
     return CoordinatorRecord(key, IndividualCommitValue(-1, 0, "m", isolation))
 
 
@@ -77,6 +77,15 @@ def test_a_transactions_ranges_count_when_it_commits() -> None:
     shard = replayed(put(1, 2), producer_id=7)
     shard.end_transaction(7, commit=False)
     assert shard.groups == {}
+
+
+def test_a_transaction_may_have_ranges_in_several_partitions_of_a_group() -> None:
+    shard = replayed(*(put(1, 2, partition=index) for index in range(3)), producer_id=7)
+    assert [one[:3] for one in shard.parts()] == [("g", "t", index) for index in range(3)]
+    assert [place for *place, _ in shard.pending_of(7)] == [["g", "t", index] for index in range(3)]
+    shard.end_transaction(7, commit=True)
+    assert shard.count("g") == 3
+    assert not shard.pending_of(7)
 
 
 def test_a_tombstone_takes_pending_ranges_too() -> None:
