@@ -27,6 +27,12 @@ def test_what_fits(wanted: Wanted, fits: bool) -> None:
     assert wanted.fits(RECORD) is fits
 
 
+def test_an_empty_key_is_looked_for_as_any_other() -> None:
+    assert not Wanted(key=b"").fits(RECORD)
+    assert not Wanted(key=b"").fits(RECORD._replace(key=None))
+    assert Wanted(key=b"").fits(RECORD._replace(key=b""))
+
+
 def test_a_search_ends_when_it_has_looked_at_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_search, "MAX_LOOKED_AT", 2)
     monkeypatch.setattr(record_search, "_AT_ONCE", 1)
