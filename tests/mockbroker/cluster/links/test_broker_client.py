@@ -93,6 +93,27 @@ def test_the_answer_of_a_fetch_is_the_same_whole_and_cut(wires: Wires, cut: int 
     assert bytes(told.records) == b"r" * 5000
 
 
+def test_who_waits_for_one_has_a_fetch_under_way_and_nothing_of_its_answer(wires: Wires) -> None:
+    def waits() -> bool:
+        return wires.client.waits_for_one
+
+    def fetch() -> None:
+        wires.client.fetch(FetchRequest(), 18, wires.answers.append)
+
+    assert not waits()
+    fetch()
+    assert waits()
+    wires.ask()
+    assert not waits()  # not for the fetch alone
+    wires.client.close()
+    wires.ask()
+    assert not waits()  # for no fetch
+    wires.client.close()
+    fetch()
+    wires.client.received(b"\0\0")
+    assert not waits()
+
+
 def test_a_lost_connection_answers_nothing_and_the_next_request_opens_another(wires: Wires) -> None:
     wires.ask()
     wires.client.lost()
