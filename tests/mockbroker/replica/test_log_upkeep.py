@@ -162,6 +162,20 @@ def test_rounds_without_anything_due_are_not_run() -> None:
     assert world.core.broker.next_deadline() is None
 
 
+def test_what_a_segment_takes_in_is_no_reason_to_look_at_its_log_again() -> None:
+    world = World()
+    world.put()
+    world.core.advance(MINUTE)
+    rounds, looks = world.upkeep.rounds, world.upkeep.looks
+    world.put()
+    assert not world.log.wants_upkeep
+    world.core.advance(DAY)
+    assert (world.upkeep.rounds, world.upkeep.looks) == (rounds, looks)
+    world.put()  # begins a segment
+    world.core.advance(5 * MINUTE)
+    assert (world.upkeep.rounds, world.upkeep.looks) == (rounds + 1, looks + 1)
+
+
 def test_one_timer_serves_all_partitions() -> None:
     core = Core(topics={"many": 50})
     replicas = core.broker.services.replicas
