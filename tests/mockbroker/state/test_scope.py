@@ -317,6 +317,20 @@ def test_the_end_of_an_outer_scope_ends_the_inner_ones() -> None:
     assert values(scoped.cluster) == [b"y"]
 
 
+def test_what_has_ended_keeps_nothing_of_what_comes_after() -> None:
+    scoped = one()
+    (node,) = scoped.cluster.nodes
+    (life,) = node.kept_logs.scopes
+    end = scoped.begin()
+    put(scoped.cluster, "t", [NewRecord(b"x")])
+    _, kept = node.kept_logs.scopes
+    assert len(kept.checkpoints) == 1
+    end()
+    assert node.kept_logs.scopes == [life]
+    put(scoped.cluster, "t", [NewRecord(b"y", partition=at) for at in (0, 1)])
+    assert len(kept.checkpoints) == 1
+
+
 @pytest.mark.parametrize("records", [10, 1_000, 20_000])
 def test_a_scope_looks_at_what_was_touched_whatever_there_is(records: int) -> None:
     scoped = Scoped(Core(topics={f"t{n}": 4 for n in range(25)}))
