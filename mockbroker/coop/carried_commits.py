@@ -92,7 +92,7 @@ def _said(
 ) -> Mapping[int, bytes] | None:
     """What the metadata says; one that is too long is refused as any other."""
     text = one.committed_metadata
-    if len((text or "").encode()) > services.config.int("offset.metadata.max.bytes"):
+    if len(text or "") > services.config.int("offset.metadata.max.bytes"):
         return None
     return read_text(text)
 

@@ -74,6 +74,14 @@ def test_a_long_text_is_too_large_cm_03() -> None:
     assert stored(client).metadata == "ic1;45-47;n=1"
 
 
+def test_a_long_text_is_measured_in_characters_as_metadata_is() -> None:
+    client = filled(CARRIER)
+    assert commit(client, "ic1;45-47;x=" + "é" * 4084) == 0
+    told = stored(client)
+    assert (told.committed_offset, told.metadata) == (0, "ic1;45-47;n=1")
+    assert commit(client, "ic1;45-47;x=" + "é" * 4085) == ErrorCode.OFFSET_METADATA_TOO_LARGE
+
+
 def test_a_members_position_stands_for_its_own_records() -> None:
     core = Core(topics={"t": 1}, config={**ON, "coop.transparent.groups": "g"})
     group = PlainGroup(core, "one", "two")
