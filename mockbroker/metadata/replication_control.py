@@ -59,16 +59,13 @@ class ReplicationControl:
             self._store.apply(BrokerChanged(broker._replace(fenced=True, leaving=False)))
             self._withdraw(node_id)
 
-    def unfence(self, node_id: int, epoch: int | None = None) -> None:
+    def unfence(self, node_id: int) -> None:
         """The broker is there (again): it may lead what waits for a leader."""
         broker = self._store.brokers.get(node_id)
         if broker is None:
             return  # it was unregistered, and must register anew
-        if broker.fenced or broker.leaving or epoch is not None:
-            alive = broker._replace(
-                fenced=False, leaving=False, epoch=broker.epoch if epoch is None else epoch
-            )
-            self._store.apply(BrokerChanged(alive))
+        if broker.fenced or broker.leaving:
+            self._store.apply(BrokerChanged(broker._replace(fenced=False, leaving=False)))
         self.elect_leaderless()
 
     def forget_eligible(self, node_id: int) -> None:

@@ -267,12 +267,11 @@ def test_a_follower_that_is_fenced_is_in_sync_nowhere(controller: Controller) ->
     assert (controller.state().leader, controller.state().isr) == (1, [1, 2])
 
 
-def test_a_broker_has_the_epoch_of_its_last_registration(controller: Controller) -> None:
+def test_a_broker_that_is_there_again_has_the_epoch_of_its_registration(
+    controller: Controller,
+) -> None:
+    controller.store.apply(BrokerChanged(controller.store.brokers[2]._replace(epoch=7)))
     controller.control.fence(2)
-    controller.control.unfence(2)
-    assert controller.store.brokers[2].epoch == 0
-    controller.control.unfence(2, 7)
-    assert controller.store.brokers[2].epoch == 7
     controller.control.unfence(2)
     assert controller.store.brokers[2].epoch == 7
 
@@ -283,7 +282,7 @@ def test_a_broker_that_registered_anew_since_is_not_taken_into_the_in_sync_set(
 ) -> None:
     """KIP-903: what it had then may be lost."""
     controller = Controller(PartitionState(1, [1, 2], [1], 5, 7))
-    controller.control.unfence(2, 7)
+    controller.store.apply(BrokerChanged(controller.store.brokers[2]._replace(epoch=7)))
     told = () if epoch is None else (-1, epoch)
     answer = controller.control.alter_partition(1, TOPIC_ID, 0, 5, 7, [1, 2], told)
     assert answer == error
