@@ -36,11 +36,12 @@ from simulation.cluster.classic_assignor import (
     read_assignment,
     subscription_bytes,
 )
-from simulation.cluster.group_members import GroupMember, Identity
+from simulation.cluster.group_members import INSTANCE, GroupMember, Identity
 
 if TYPE_CHECKING:
     from random import Random
 
+    from simulation.cluster.group_book import Asked
     from simulation.cluster.group_members import Setting
 
 CONSUMER = "consumer"
@@ -52,6 +53,8 @@ HEARTBEAT_VERSIONS = range(3, 5)
 SYNC_VERSIONS = range(3, 6)
 LEAVE_VERSIONS = range(6)
 NO_GENERATION = -1
+UUID_BEHIND = -37
+"""Where a member id ends that has a hyphen and a UUID behind it."""
 THROWN_OUT = frozenset(
     (
         ErrorCode.UNKNOWN_MEMBER_ID,
@@ -68,6 +71,7 @@ class ClassicMember(GroupMember):
     expected = THROWN_OUT | {
         ErrorCode.MEMBER_ID_REQUIRED,
         ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
     }
 
     def __init__(self, setting: Setting, name: str, rng: Random) -> None:
@@ -91,6 +95,14 @@ class ClassicMember(GroupMember):
         self._joined = self._synced = False
         self._is_back = False
         """Whether the group knows it from before, by its instance id."""
+        self._may_lose = setting.plan.may_lose
+        self._hasty = setting.hasty
+        self._subscription = b""
+        """What it last joined with."""
+        self._stable_in = NO_GENERATION
+        """The generation in which it was given its part, so that the group was stable in it."""
+        self._led = False
+        """Whether it was the leader of that."""
 
     @property
     def is_in(self) -> bool:
@@ -103,6 +115,7 @@ class ClassicMember(GroupMember):
         super().lose_identity()
         self.member_id, self.generation = "", NO_GENERATION
         self._joined = self._synced = False
+        self._stable_in = NO_GENERATION
         self._is_back = self.instance_id is not None
 
     def calm_down(self) -> None:
@@ -152,18 +165,51 @@ class ClassicMember(GroupMember):
             protocols=[JoinGroupRequestProtocol(name, subscription) for name in self.protocols],
         )
         self._offered = self.protocols
+        moves_on = self._must_move_on(subscription)
+        self._subscription = subscription
         self.note(f"joins at {node} as {self.member_id[-6:]}")
-        self.ask(node, request, self.version, JoinGroupResponse, self._join_answered)
+        asked = self.book.ask(node)
+        self.book.joins(asked.time, self.member_id)
 
-    def _join_answered(self, answer: JoinGroupResponse | None) -> None:
-        error = -1 if answer is None else answer.error_code
-        if answer is None or error:
-            if answer is not None and error == ErrorCode.MEMBER_ID_REQUIRED:
-                if self.version < JOIN_GROUP_KNOWN_MEMBER_ID or not answer.member_id:
-                    self.world.violate(f"{self.name}: v{self.version} is told 79 and no id")
-                self.member_id = answer.member_id
-            self.failed("join", error)
-            return
+        def answered(answer: JoinGroupResponse | None) -> None:
+            error = -1 if answer is None else answer.error_code
+            if answer is None or error:
+                if answer is not None and error == ErrorCode.MEMBER_ID_REQUIRED:
+                    if self.version < JOIN_GROUP_KNOWN_MEMBER_ID or not answer.member_id:
+                        self.world.violate(f"{self.name}: v{self.version} is told 79 and no id")
+                    self.member_id = answer.member_id
+                self.failed("join", error)
+                return
+            if moves_on and answer.generation_id == self.generation and self.book.is_current(asked):
+                self.world.violate(
+                    f"{self.name}: joins {self.generation} once more, {moves_on}, and nobody "
+                    "rebalances"
+                )
+            self._is_let_in(asked, answer)
+
+        self.ask(node, request, self.version, JoinGroupResponse, answered)
+        if self._hasty is not None and not self.calm:
+            self._hasty.joins(node, request, self.version)
+
+    def _must_move_on(self, subscription: bytes) -> str:
+        """Why its group goes on to another generation as it joins; empty: it need not.
+
+        An election that takes back what was committed may take the generation with it.
+        """
+        if not self.group.is_classic or self._may_lose:
+            return ""
+        if not self.member_id or self._stable_in != self.generation:
+            return ""
+        if subscription != self._subscription:
+            return "with another subscription"
+        return "as the leader" if self._led else ""
+
+    def _is_let_in(self, asked: Asked, answer: JoinGroupResponse) -> None:
+        if not answer.member_id:
+            self.world.violate(f"{self.name}: is let in, and is told no id of its own")
+        if self.group.is_classic:
+            members = {one.member_id: _instance_of(one) for one in answer.members}
+            self.book.joined(asked, answer.member_id, answer.generation_id, members)
         named = self.member_id or self.instance_id or self.version < JOIN_GROUP_KNOWN_MEMBER_ID
         if not named:
             self.world.violate(f"{self.name}: v{self.version} is let in without an id (KIP-394)")
@@ -194,8 +240,9 @@ class ClassicMember(GroupMember):
             request.assignments = [
                 SyncGroupRequestAssignment(member_id, assignment_bytes(parts))
                 for member_id, parts in dealt.items()
+                if parts or member_id == self.member_id  # who is not named has nothing
             ]
-        asked = self.book.ask(node)
+        asked, leads = self.book.ask(node), self._members is not None
 
         def answered(answer: SyncGroupResponse | None) -> None:
             if answer is None or answer.error_code:
@@ -203,6 +250,7 @@ class ClassicMember(GroupMember):
                 return
             parts = read_assignment(answer.assignment)
             self.note(f"is given {parts} in {self.generation} by {node}")
+            self._stable_in, self._led = self.generation, leads
             if self.group.is_classic:
                 self.book.given(self.generation, self.name, parts)
                 self.book.assigned(asked, self.generation, self.name, parts)
@@ -224,7 +272,7 @@ class ClassicMember(GroupMember):
         request = HeartbeatRequest(
             self.book.name, self.generation, self.member_id, self.instance_id
         )
-        asked, owned = self.book.ask(node), list(self.owned)
+        asked, owned, generation = self.book.ask(node), list(self.owned), self.generation
         member_id, until_ms = self.member_id, self.world.now_ms + self.group.session_timeout_ms
 
         def answered(answer: HeartbeatResponse | None) -> None:
@@ -232,6 +280,8 @@ class ClassicMember(GroupMember):
                 self.failed("heartbeat", -1 if answer is None else answer.error_code)
                 return
             self.book.lasts(asked, member_id, until_ms)
+            if self.instance_id is not None and self.group.is_classic:
+                self.book.stays(asked, self.instance_id, generation, until_ms)
             self.book.confirmed(asked, self.name, owned)
             self.pause()
 
@@ -245,6 +295,8 @@ class ClassicMember(GroupMember):
             self.later(self.rng.choice((20.0, 400.0)))
             return
         request = LeaveGroupRequest(group_id=self.book.name)
+        if self.instance_id is not None:
+            self.book.removes(self.instance_id)
         if version >= LEAVE_GROUP_MEMBERS:
             request.members = [MemberIdentity(self.member_id, self.instance_id)]
         else:
@@ -256,3 +308,9 @@ class ClassicMember(GroupMember):
             self.later(self.rng.choice((20.0, 400.0)))
 
         self.ask(node, request, version, LeaveGroupResponse, answered)
+
+
+def _instance_of(member: JoinGroupResponseMember) -> str | None:
+    """Below v5 a leader is not told of instances; the ids of their members begin with them."""
+    is_static = member.member_id.startswith(INSTANCE)
+    return member.group_instance_id or (member.member_id[:UUID_BEHIND] if is_static else None)

@@ -42,7 +42,6 @@ RETRIABLE = frozenset(
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # a broker that has not heard of the topic yet
-        ErrorCode.REQUEST_TIMED_OUT,
     )
 )
 

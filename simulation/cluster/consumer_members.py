@@ -67,6 +67,9 @@ class ConsumerMember(GroupMember):
         self._lives = 0
         self._must_tell_all = True
         self._gave_up = False
+        self._session_timeout_ms = setting.plan.group_times.consumer_session_timeout_ms
+        self._lasts_until_ms = 0.0
+        """Until when its session lasts at least."""
 
     @property
     def is_in(self) -> bool:
@@ -140,14 +143,49 @@ class ConsumerMember(GroupMember):
         if self._must_tell_all or self._gave_up or self.epoch == JOINS:
             request.topic_partitions = self._held()
         asked, owned = self.book.ask(node), list(self.owned)
+        until_ms = self.world.now_ms + self._session_timeout_ms
 
         def answered(answer: ConsumerGroupHeartbeatResponse | None) -> None:
             if answer is None or answer.error_code:
                 self.failed("heartbeat", -1 if answer is None else answer.error_code)
             else:
+                self._lasts_until_ms = until_ms
+                self._check_revocation(asked, owned, request, answer)
                 self._go_on(asked, owned, answer)
 
         self.ask(node, request, self.version, ConsumerGroupHeartbeatResponse, answered)
+
+    def _check_revocation(
+        self,
+        asked: Asked,
+        owned: list[Part],
+        request: ConsumerGroupHeartbeatRequest,
+        answer: ConsumerGroupHeartbeatResponse,
+    ) -> None:
+        """What an answer takes from it is its own until it says that it has it no more.
+
+        Its coordinator must know that (CurrentAssignmentBuilder.ownsRevokedPartitions).
+        """
+        if answer.assignment is None or request.topic_partitions == []:
+            return
+        left = set(self._parts_of(answer.assignment.topic_partitions))
+        member = self.book.known_member(asked, answer.member_id or self.member_id)
+        lost = [part for part in owned if part not in left]
+        if member is None or member.epoch != answer.member_epoch or not lost:
+            return
+        revoked = {
+            self._part(topic_id, index)
+            for topic_id, indexes in member.pending_revocation.items()
+            for index in indexes
+        }
+        if not revoked.issuperset(lost):
+            self.world.violate(
+                f"{self.name}: {lost} are taken from it at epoch {member.epoch}, and its "
+                f"coordinator waits for {sorted(revoked)} alone"
+            )
+
+    def _parts_of(self, topics: list[HeartbeatTopicPartitions]) -> list[Part]:
+        return [self._part(topic.topic_id, index) for topic in topics for index in topic.partitions]
 
     def _held(self) -> list[HeartbeatTopicPartitions]:
         topics = self.world.cluster.metadata.topics
@@ -180,11 +218,7 @@ class ConsumerMember(GroupMember):
         self.pause()
 
     def _assigned(self, asked: Asked, assignment: Assignment) -> None:
-        parts = [
-            self._part(topic.topic_id, index)
-            for topic in assignment.topic_partitions
-            for index in topic.partitions
-        ]
+        parts = self._parts_of(assignment.topic_partitions)
         self.note(f"is given {parts} at epoch {self.epoch} by {asked.node}")
         self._gave_up = not set(parts).issuperset(self.owned)
         self.assign(asked, parts)
@@ -201,10 +235,22 @@ class ConsumerMember(GroupMember):
     def leave(self, node: int) -> None:
         for_a_while = self.instance_id is not None and self.rng.random() < 0.7
         request = self._request(LEAVES_FOR_A_WHILE if for_a_while else LEAVES)
+        asked, member_id, until_ms = self.book.ask(node), self.member_id, self._lasts_until_ms
 
         def answered(answer: ConsumerGroupHeartbeatResponse | None) -> None:
+            if for_a_while and answer is not None and not answer.error_code:
+                self._check_place(asked, member_id, until_ms)
             self.note(f"left: {-1 if answer is None else answer.error_code}")
             self.lose_identity()
             self.later(self.rng.choice((20.0, 400.0)))
 
         self.ask(node, request, self.version, ConsumerGroupHeartbeatResponse, answered)
+
+    def _check_place(self, asked: Asked, member_id: str, until_ms: float) -> None:
+        """Who has left for a while is a member as long as its session lasts (KIP-848)."""
+        if until_ms <= self.world.now_ms or self.group.admin or not self.book.is_current(asked):
+            return
+        if self.book.known_member(asked, member_id) is None:
+            self.world.violate(
+                f"{self.name}: left for a while, and is none of its group before {until_ms:.3f}"
+            )

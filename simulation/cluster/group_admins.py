@@ -45,6 +45,7 @@ PAUSE_MS = 300.0
 class GroupAdmin(GroupMember):
     """Has nothing and never joins; once calm it only looks."""
 
+    may_be_static = False
     expected = frozenset(
         (
             ErrorCode.GROUP_ID_NOT_FOUND,
@@ -142,6 +143,7 @@ class GroupAdmin(GroupMember):
             self.later()
             return
         instance_id = self.rng.choice(self._instances)
+        self.book.removes(instance_id)
 
         def answered(answer: LeaveGroupResponse | None) -> None:
             error = -1 if answer is None else answer.error_code

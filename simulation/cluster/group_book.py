@@ -4,6 +4,8 @@
   told or acknowledged before it was asked, as far as that one has it committed (`OffsetHistory`);
   to who insists (require_stable) not older than what was written by then.
 - A member is given what the leader of its generation said.
+- In a generation of a classic group are those who joined it, and the static members of the one
+  before whose session lasts (KIP-345).
 - In one generation of a classic group a partition is of one member, and generations that were
   synced do not go back; nor do the epochs of a consumer group.
 - Who is told by a heartbeat that all is well has a whole session from when it was sent.
@@ -26,6 +28,7 @@ from simulation.cluster.offset_history import OffsetHistory
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mockbroker.coordinator.group.consumer.member import ConsumerMember
     from mockbroker.replica.partition import Partition
     from simulation.cluster.truth import Truth
     from simulation.cluster.world import ClusterWorld
@@ -77,6 +80,13 @@ class GroupBook:
         self._dealt: dict[int, set[frozenset[Part]]] = {}
         """By generation: what leaders of it gave to anybody."""
         self._holders: dict[Part, dict[str, Hold]] = {}
+        self._last_joins: dict[str, int] = {}
+        """By member id, when it last asked to join."""
+        self._staying: dict[str, tuple[int, int, int, float]] = {}
+        """By instance: who last told it that all is well, in which generation, and until when."""
+        self._removed: set[str] = set()
+        self._let_in: dict[str, tuple[int, int]] = {}
+        """By member id, when it asked to be in the last generation that it was told, and which."""
 
     # -- asking ----------------------------------------------------------------------------
 
@@ -137,6 +147,45 @@ class GroupBook:
             self.world.violate(f"{self.name}: {wrong}")
 
     # -- generations -----------------------------------------------------------------------
+
+    def joins(self, time: int, member_id: str) -> None:
+        """A classic member asks to join."""
+        self._last_joins[member_id] = time
+
+    def joined(
+        self, asked: Asked, member_id: str, generation: int, members: dict[str, str | None]
+    ) -> None:
+        """A classic member is in a generation; its leader is told the `members`.
+
+        These are by id, with their instance's, empty for others.
+        """
+        self._last_joins[member_id] = max(self._last_joins.get(member_id, 0), asked.time)
+        self._let_in[member_id] = asked.time, generation
+        for other, instance in members.items():
+            time, before = self._let_in.get(other, (-1, generation))
+            if instance is None and before < generation and self._last_joins[other] == time:
+                self.world.violate(
+                    f"{self.name}: {other} is in generation {generation}, and last joined {before}"
+                )
+        if not members or not self.is_current(asked):
+            return
+        now_ms, instances = self.world.now_ms, set(members.values())
+        for instance, (node, epoch, before, until_ms) in self._staying.items():
+            lasts = (node, epoch, before) == (asked.node, asked.epoch, generation - 1)
+            if lasts and until_ms > now_ms and instance not in instances | self._removed:
+                self.world.violate(
+                    f"{self.name}: {instance} is not in generation {generation}, and had its "
+                    f"session until {until_ms:.3f}"
+                )
+
+    def stays(self, asked: Asked, instance: str, generation: int, until_ms: float) -> None:
+        """A static member was told that all is well in a generation."""
+        if self.is_current(asked):
+            self._staying[instance] = asked.node, asked.epoch, generation, until_ms
+
+    def removes(self, instance: str) -> None:
+        """Somebody asks that a static member leaves, by its instance or as itself."""
+        self._removed.add(instance)
 
     def deals(self, generation: int, shares: Iterable[list[Part]]) -> None:
         """The leader of a generation says what its members shall have."""
@@ -199,6 +248,15 @@ class GroupBook:
                 f"{self.name}: the session of {member_id} ends at {member.session_deadline_ms:.3f},"
                 f" not at {until_ms:.3f}"
             )
+
+    def known_member(self, asked: Asked, member_id: str) -> ConsumerMember | None:
+        """A member of KIP-848 as its coordinator in force has it now."""
+        broker = self.world.cluster.broker(asked.node)
+        if broker is None or not self.is_current(asked):
+            return None
+        shard = broker.services.groups.service.runtime.shard_for(self.name)
+        group = None if shard is None else shard.consumer_groups.get(self.name)
+        return None if group is None else group.members.get(member_id)
 
     # -- who has what ----------------------------------------------------------------------
 

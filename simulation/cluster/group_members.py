@@ -36,10 +36,14 @@ if TYPE_CHECKING:
 
     from simulation.cluster.group_book import Asked, GroupBook, Part
     from simulation.cluster.group_plan import GroupPlan
+    from simulation.cluster.hasty_joins import HastyJoins
     from simulation.cluster.plan import ClusterPlan
     from simulation.cluster.truth import Truth
 
 STABLE_FETCH = 7
+IS_RESTARTED = 0.1
+INSTANCE = "i-"
+"""What the instance ids of members begin with."""
 COMMIT_VERSIONS = range(2, OFFSET_COMMIT_TOPIC_IDS + 1)
 FETCH_VERSIONS = range(2, OFFSET_FETCH_TOPIC_IDS + 1)
 MOVED = frozenset(
@@ -47,9 +51,9 @@ MOVED = frozenset(
         ErrorCode.NOT_COORDINATOR,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.REQUEST_TIMED_OUT,
     )
 )
+"""What is written too late is told as COORDINATOR_NOT_AVAILABLE."""
 UNHEARD_OF = frozenset((ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID))
 """A broker has not heard of the topic yet."""
 
@@ -69,6 +73,10 @@ class Setting(NamedTuple):
     truth: Truth
     plan: ClusterPlan
     group: GroupPlan
+    hasty: HastyJoins | None = None
+    """Who joins once more while classic members wait."""
+    restarts: Random | None = None
+    """When static members are started again, beside their habits."""
 
 
 class GroupMember(CoordinatedMember):
@@ -76,6 +84,7 @@ class GroupMember(CoordinatedMember):
 
     group: GroupPlan
     leaves = 0.05
+    may_be_static = True
     expected: frozenset[int]
     """What a coordinator may answer to it, beside `MOVED`."""
 
@@ -84,7 +93,12 @@ class GroupMember(CoordinatedMember):
         super().__init__(book.world, name, rng, setting.truth, plan.topics)
         self.book = book
         self.group = setting.group
-        self.instance_id = f"i-{name}" if self.group.on["static"] and rng.random() < 0.7 else None
+        self.instance_id = (
+            f"{INSTANCE}{name}" if self.group.on["static"] and rng.random() < 0.7 else None
+        )
+        self._restarts = setting.restarts
+        if self._restarts is not None and self.may_be_static:
+            self.instance_id = f"{INSTANCE}{name}"
         self.owned: dict[Part, None] = {}
         self.commits = self.fetches = 0
         """How many were answered since the calm began."""
@@ -114,12 +128,21 @@ class GroupMember(CoordinatedMember):
     # -- one step --------------------------------------------------------------------------
 
     def begin(self) -> None:
-        if not self.calm and self.misbehaves():
+        if not self.calm and (self.misbehaves() or self._is_started_again()):
             return
         if self.coordinator is None:
             self.find()
         else:
             self.act(self.coordinator)
+
+    def _is_started_again(self) -> bool:
+        """Whether it goes, as a static member does that is to come back (KIP-345)."""
+        if self._restarts is None or self.instance_id is None or self.coordinator is None:
+            return False
+        if not self.is_in or self._restarts.random() >= IS_RESTARTED:
+            return False
+        self.leave(self.coordinator)
+        return True
 
     @abstractmethod
     def act(self, node: int) -> None:

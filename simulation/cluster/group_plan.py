@@ -65,6 +65,8 @@ class GroupTimes:
         # The interval is measured by the clock of who coordinates.
         self.assignment_interval_ms = rng.choice((0, 0, 0 if skewed else 200))
         self.consumer_session_timeout_ms = rng.choice((300, 800, 3_000))
+        self.max_size = rng.choice((1_000, 1_000, 4, 3, 2))
+        """Of classic groups: they have no more members, but for those whom nobody misses yet."""
 
     def config(self) -> dict[str, str]:
         """The brokers' config."""
@@ -73,6 +75,7 @@ class GroupTimes:
             "offsets.commit.timeout.ms": str(self.commit_timeout_ms),
             "group.initial.rebalance.delay.ms": str(self.initial_delay_ms),
             "group.min.session.timeout.ms": "10",
+            "group.max.size": str(self.max_size),
             "group.consumer.min.session.timeout.ms": "10",
             "group.consumer.session.timeout.ms": session_ms,
             "group.consumer.min.heartbeat.interval.ms": "10",

@@ -15,6 +15,7 @@ from simulation.cluster.group_admins import GroupAdmin
 from simulation.cluster.group_book import GroupBook
 from simulation.cluster.group_members import Setting
 from simulation.cluster.group_plan import GROUP_KINDS, GroupPlan
+from simulation.cluster.hasty_joins import HastyJoins
 
 if TYPE_CHECKING:
     from simulation.cluster.group_members import GroupMember
@@ -28,7 +29,11 @@ class Group:
     def __init__(self, crew: CrewSetting, name: str, group: GroupPlan) -> None:
         self.name = name
         self.book = GroupBook(crew.world, crew.truth, name, OFFSETS_PARTITIONS)
-        setting = Setting(self.book, crew.truth, crew.plan, group)
+        hasty = None
+        if crew.plan.on["hasty"]:
+            hasty = HastyJoins(self.book, crew.stream(f"{name}/hasty"))
+        restarts = crew.stream(f"{name}/restarts") if crew.plan.on["restarts"] else None
+        setting = Setting(self.book, crew.truth, crew.plan, group, hasty, restarts)
         self.members: list[GroupMember] = []
         for member_name in crew.names(f"{name}m", group.members):
             speaks_classic = group.speaks_classic(crew.stream(f"{member_name}/protocol"))
@@ -84,6 +89,7 @@ class GroupCrew(Crew):
             if self.plan.on[kind]:
                 name = kind.replace("_group", "")
                 group = GroupPlan(setting.stream(name), protocols)
+                group.members = min(group.members, self.plan.group_times.max_size)
                 self.groups.append(Group(setting, name, group))
                 self.world.note(name, str(group))
         self.clients = [one for group in self.groups for one in group.actors]

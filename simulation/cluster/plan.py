@@ -74,6 +74,9 @@ CREW_KINDS: tuple[str, ...] = (
     "dawdlers",
     "late_answers",
     "late_news",
+    "hasty",
+    "wavering",
+    "restarts",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"

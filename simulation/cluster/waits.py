@@ -5,6 +5,7 @@
 - A produce is answered within its time-out, with acks=1 at once; who waits at a leader that leads
   no more is told right then.
 - What nobody has to wait for is answered at once.
+- Who waits to be let into the next generation of a classic group is its member all the time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mockbroker.journal import HighWatermarkMoved
 from mockbroker.node.metered_broker import MeteredBroker
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
+from mockbroker_protocol.messages.group_membership import JoinGroupRequest, JoinGroupResponse
 from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsRequest,
     OffsetForLeaderEpochRequest,
@@ -58,8 +60,12 @@ class Wait(NamedTuple):
 class Waits(Observer):
     """Watches all wires; `judge` is given each answer that a client took."""
 
-    def __init__(self, world: ClusterWorld, truth: Truth) -> None:
+    def __init__(
+        self, world: ClusterWorld, truth: Truth, upgraded: frozenset[str] = frozenset()
+    ) -> None:
+        """`upgraded`: groups that members of KIP-848 may come to."""
         self._world = world
+        self._upgraded = upgraded
         self._tolerance_ms = TOLERANCE_MS + world.slack_ms
         self._began: dict[int, float] = {}
         self._ended: dict[int, Wait] = {}
@@ -112,6 +118,9 @@ class Waits(Observer):
         elif isinstance(answer, ProduceResponse):
             assert isinstance(request, ProduceRequest)
             wrong = self._wrong_produce(wait, request, answer)
+        elif isinstance(answer, JoinGroupResponse):
+            assert isinstance(request, JoinGroupRequest)
+            wrong = self._wrong_join(wait, request, answer)
         elif isinstance(request, AT_ONCE) and wait.took_ms > self._tolerance_ms:
             wrong = "nothing to wait for"
         if wrong:
@@ -166,6 +175,20 @@ class Waits(Observer):
                         break
                 if passed_ms < wait.ended_ms - self._tolerance_ms:
                     return f"{name}-{at.partition} passed {at.high_watermark} at {passed_ms:.3f}"
+        return ""
+
+    def _wrong_join(self, wait: Wait, request: JoinGroupRequest, answer: JoinGroupResponse) -> str:
+        """Its session does not end meanwhile; a static member may be removed by an admin, and who
+        comes by the new protocol sends all away that wait.
+        """
+        stays = request.group_instance_id is None and request.group_id not in self._upgraded
+        if (
+            stays
+            and request.member_id
+            and answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+            and wait.took_ms > self._tolerance_ms
+        ):
+            return "it was a member, and is none any more"
         return ""
 
     def _visible_ms(self, place: Place, offset: int, high_watermark: int) -> float:

@@ -42,6 +42,7 @@ class SimulatedCluster:
         plan.brokers, plan.racks = 3, ["r1", "r2", "r3"]
         plan.topics = {"t0": 1}
         plan.min_isr, plan.unclean = 2, False
+        plan.group_times.max_size = 1_000
         self.world = ClusterWorld(
             plan.config(),
             brokers=3,

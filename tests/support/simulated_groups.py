@@ -20,14 +20,15 @@ class SimulatedGroup:
     """A group whose members have begun; topic `t0` has one partition."""
 
     def __init__(self, protocol: str, members: int, **habits: bool) -> None:
-        simulated = SimulatedCluster()
+        simulated = self.simulated = SimulatedCluster()
         self.world: ClusterWorld = simulated.world
         plan = self.plan = GroupPlan(Random(0), (protocol,))
         plan.members, plan.admin = members, habits.pop("admin", False)
         plan.cooperative = protocol == "cooperative"
         plan.on = {habit: habits.get(habit, False) for habit in plan.on}
         plan.session_timeout_ms, plan.rebalance_timeout_ms, plan.pause_ms = 800, 400, 40.0
-        simulated.plan.on["dawdlers"] = habits.get("dawdlers", False)
+        for kind in ("dawdlers", "restarts"):
+            simulated.plan.on[kind] = habits.get(kind, False)
         operator = ClusterOperator(self.world, Random(0), simulated.plan)
         setting = CrewSetting(
             self.world,

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.coordinator.group.join import JoinHandler
 from mockbroker.coordinator.group.rebalance import Rebalancer
-from simulation.cluster.classic_assignor import EAGER
-from simulation.cluster.classic_members import OWN, ClassicMember
+from mockbroker_protocol.messages.group_membership import (
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+)
+from simulation.cluster.classic_assignor import EAGER, subscription_bytes
+from simulation.cluster.classic_members import OWN, ClassicMember, _instance_of
 from tests.support.simulated_groups import SimulatedGroup
 
 
@@ -79,3 +84,43 @@ def test_who_gives_up_a_protocol_while_it_joins_may_be_told_that_one() -> None:
     group.settle()
     assert member.protocol == EAGER
     assert not group.world.violations
+
+
+def test_who_joins_once_more_and_moves_nobody_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = SimulatedGroup("eager", 2)
+    group.settle()
+    monkeypatch.setattr(JoinHandler, "_must_rebalance", lambda *_: False)
+    for number in range(2):
+        member = group.member(number)
+        assert isinstance(member, ClassicMember)
+        member._joined = member._synced = False
+    group.world.run_until(lambda: bool(group.world.violations), 500)
+    assert "joins 1 once more" in group.world.violations[0]
+
+
+@pytest.mark.parametrize(("leads", "topics"), [(True, ["t0"]), (False, []), (False, ["t0"])])
+def test_who_must_move_its_group_on(leads: bool, topics: list[str]) -> None:
+    group = SimulatedGroup("eager", 1)
+    group.settle()
+    member = group.member(0)
+    assert isinstance(member, ClassicMember)
+    member._led = leads
+    subscription = subscription_bytes(topics, [], 0)
+    member._subscription = subscription_bytes(["t0"], [], 0)
+    assert bool(member._must_move_on(subscription)) == (leads or not topics)
+    member._may_lose = True
+    assert member._must_move_on(subscription) == ""
+
+
+def test_who_is_let_in_without_an_id_is_noticed() -> None:
+    group = SimulatedGroup("eager", 1)
+    group.settle()
+    member = group.member(0)
+    assert isinstance(member, ClassicMember)
+    member._is_let_in(group.book.ask(1), JoinGroupResponse(generation_id=1))
+    assert "is told no id of its own" in group.world.violations[0]
+
+
+def test_a_leader_below_version_5_knows_static_members_by_their_ids() -> None:
+    for member_id, instance in (("i-a-" + "0" * 36, "i-a"), ("a-" + "0" * 36, None)):
+        assert _instance_of(JoinGroupResponseMember(member_id)) == instance

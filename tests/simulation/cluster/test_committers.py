@@ -61,3 +61,12 @@ def test_a_committer_is_done_when_its_last_offset_is_told(
     assert not simulated.world.run_until(lambda: not committer.busy, 5_000)
     assert committer.checks == checks
     assert not simulated.world.violations
+
+
+def test_a_write_that_timed_out_is_told_as_an_unavailable_coordinator() -> None:
+    simulated = SimulatedCluster()
+    committer = committer_of(simulated)
+    committer._again(15)
+    assert not simulated.world.violations
+    committer._again(7)
+    assert "answers 7" in simulated.world.violations[0]

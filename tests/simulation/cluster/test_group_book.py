@@ -141,3 +141,42 @@ def test_what_no_leader_gave_is_noticed(group: World) -> None:
     assert not group.broken
     group.book.given(4, "c", [("t0", 1)])
     assert "said nothing of the kind" in group.broken
+
+
+def test_who_did_not_join_a_generation_is_not_in_it(group: World) -> None:
+    book = group.book
+    for member_id in ("a", "b"):
+        asked = book.ask(group.leader)
+        book.joins(asked.time, member_id)
+        book.joined(asked, member_id, 1, {})
+    asked = book.ask(group.leader)
+    book.joins(asked.time, "a")
+    book.joins(book.ask(group.leader).time, "b")
+    book.joined(asked, "a", 2, {"a": None, "b": None, "new": None})
+    assert not group.broken
+    asked = book.ask(group.leader)
+    book.joins(asked.time, "a")
+    book.joined(asked, "a", 3, {"a": None, "b": "i"})
+    book.joined(book.ask(group.leader), "b", 2, {})
+    assert not group.broken
+    again = book.ask(group.leader)
+    book.joins(again.time, "b")
+    book.joined(again, "b", 2, {})
+    book.joined(asked, "a", 3, {"a": None, "b": None})
+    assert "b is in generation 3, and last joined 2" in group.broken
+
+
+def test_a_static_member_stays_while_its_session_lasts(group: World) -> None:
+    book = group.book
+    until_ms = group.world.now_ms + 100
+    for instance in ("stays", "goes", "over"):
+        last_ms = group.world.now_ms if instance == "over" else until_ms
+        book.stays(book.ask(group.leader), instance, 1, last_ms)
+    book.removes("goes")
+    book.joined(book.ask(group.leader), "a", 3, {"a": None})  # it may have gone by the second
+    book.joined(book.ask(group.leader), "a", 2, {"a": None, "i": "stays"})
+    assert not group.broken
+    book.joined(book.ask(group.leader), "a", 2, {"a": None})
+    assert "stays is not in generation 2" in group.broken
+    assert "goes" not in group.broken
+    assert "over" not in group.broken

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker_protocol.errors import ErrorCode
+from simulation.cluster.group_members import GroupMember
 from simulation.cluster.group_plan import HABITS
 from tests.support.simulated_groups import SimulatedGroup
 
@@ -34,3 +35,21 @@ def test_an_answer_that_no_member_expects_is_noticed() -> None:
     group.settle()
     group.member(0).refused("commit", ErrorCode.UNSTABLE_OFFSET_COMMIT)
     assert "commit is answered 88" in group.world.violations[0]
+
+
+@pytest.mark.parametrize("protocol", ["eager", "consumer"])
+def test_static_members_are_started_again(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    group = SimulatedGroup(protocol, 2, admin=True, restarts=True)
+    kind, left = type(group.member(0)), list[str]()
+    leave = kind.leave
+
+    def leaves(self: GroupMember, node: int) -> None:
+        left.append(self.name)
+        leave(self, node)
+
+    monkeypatch.setattr(kind, "leave", leaves)
+    group.world.run_for(3_000)
+    assert len(left) > 2
+    members = [one for one in group.group.actors if one.instance_id is not None]
+    assert members == group.group.members
+    group.settle()

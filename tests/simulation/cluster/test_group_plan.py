@@ -36,3 +36,8 @@ def test_a_plan_is_a_config_and_a_line() -> None:
     times = GroupTimes(Random(3), skewed=False)
     assert BrokerConfig(times.config()).int("group.min.session.timeout.ms") == 10
     assert str(GroupPlan(Random(1), ("mixed",))).startswith("mixed of ")
+
+
+def test_some_groups_are_small() -> None:
+    sizes = {GroupTimes(Random(seed), skewed=False).max_size for seed in range(50)}
+    assert sizes == {2, 3, 4, 1_000}

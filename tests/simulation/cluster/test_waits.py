@@ -13,6 +13,7 @@ from mockbroker_protocol.messages.fetch import (
     FetchRequestPartition,
     FetchRequestTopic,
 )
+from mockbroker_protocol.messages.group_membership import JoinGroupRequest, JoinGroupResponse
 from simulation.cluster.waits import Wait, Waits
 from tests.support.simulated_cluster import SimulatedCluster
 
@@ -88,3 +89,20 @@ def test_a_reader_that_is_not_told_of_a_high_watermark_is_noticed() -> None:
     assert "passed 1 at" in waits._untold(wait, request)
     part.high_watermark = 1 << 40
     assert not waits._untold(wait, request)
+
+
+def test_a_member_that_waits_and_is_thrown_out_is_noticed() -> None:
+    simulated = SimulatedCluster()
+    waits = Waits(simulated.world, simulated.truth, frozenset(("upgraded",)))
+    wait = Wait(1, 100.0, 300.0, by_timer=True)
+    gone = JoinGroupResponse(error_code=25)
+    request = JoinGroupRequest("g", member_id="m")
+    assert waits._wrong_join(wait, request, gone)
+    assert not waits._wrong_join(wait._replace(ended_ms=100.0), request, gone)
+    assert not waits._wrong_join(wait, request, JoinGroupResponse())
+    for other in (
+        JoinGroupRequest("g"),
+        JoinGroupRequest("g", member_id="m", group_instance_id="i"),
+        JoinGroupRequest("upgraded", member_id="m"),
+    ):
+        assert not waits._wrong_join(wait, other, gone)
