@@ -6,6 +6,7 @@ what the state as of the high watermark has.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.coordinator.group.states import GroupState
@@ -65,11 +66,20 @@ def _of_shard(live: GroupShard, known: GroupShard, topic: str) -> Iterator[Refus
             sum(member.epoch for member in group.members.values()),
             lambda answer: sum(member.member_epoch for member in answer.groups[0].members),
         )
+    for name, classic in known.groups.items():
+        now = live.groups.get(name, classic)
+        yield Refusal(
+            "the members and the state of a classic group",
+            DescribeGroupsRequest([name]),
+            DESCRIBE,
+            0,
+            partial(_differs, state=now.state.value, members=set(now.members)),
+        )
     replicated = {*known.consumer_groups, *known.groups}
-    consumers, classic = ({*groups} - replicated for groups in (live.consumer_groups, live.groups))
+    consumers, classics = ({*groups} - replicated for groups in (live.consumer_groups, live.groups))
     questions: list[tuple[object, int]] = [
         *((ConsumerGroupDescribeRequest([name]), DESCRIBE_CONSUMERS) for name in sorted(consumers)),
-        *((DescribeGroupsRequest([name]), DESCRIBE) for name in sorted(classic)),
+        *((DescribeGroupsRequest([name]), DESCRIBE) for name in sorted(classics)),
     ]
     for request, version in questions:
         yield Refusal(
@@ -88,6 +98,12 @@ def _of_shard(live: GroupShard, known: GroupShard, topic: str) -> Iterator[Refus
             -1 if position is None else position.offset,
             lambda answer: answer.topics[0].partitions[0].committed_offset,
         )
+
+
+def _differs(answer: Any, state: str, members: set[str]) -> int:  # noqa: ANN401 - see below
+    """Whether a group is described otherwise: its members come and go without records."""
+    told = answer.groups[0]
+    return int((told.group_state, {one.member_id for one in told.members}) != (state, members))
 
 
 def _listed(answer: Any, wanted: set[str]) -> int:  # noqa: ANN401 - of any class with its fields

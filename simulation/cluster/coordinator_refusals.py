@@ -13,7 +13,12 @@ from mockbroker_protocol.messages.consumer_group import (
     HeartbeatTopicPartitions,
 )
 from mockbroker_protocol.messages.group_admin import DeleteGroupsRequest
-from mockbroker_protocol.messages.group_membership import HeartbeatRequest, SyncGroupRequest
+from mockbroker_protocol.messages.group_membership import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    SyncGroupRequest,
+)
 from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -44,6 +49,9 @@ HEARTBEAT, SYNC, COMMIT, COMMIT_BY_EPOCH, DELETE, CONSUMER_HEARTBEAT = 4, 4, 8, 
 OFFSET_FETCH = 9
 DELETE_OFFSETS = 0
 END_V1, END_V2, ADD_PARTITIONS, VERIFY, INIT = 4, 5, 3, 4, 4
+JOIN = 9
+JOINED = (GroupState.STABLE, GroupState.COMPLETING_REBALANCE)
+NO_LIMIT = 2**31 - 1
 NOBODY = "nobody"
 BAD_OFFSET = 1 << 40
 TOO_LONG_MS = 2**31 - 1
@@ -53,11 +61,19 @@ def _own(answer: Any) -> int:  # noqa: ANN401 - of any class with its field
     return int(answer.error_code)
 
 
+def _known(answer: Any) -> int:  # noqa: ANN401 - of any class with its field
+    """The same where what follows from it may not be written now."""
+    error = _own(answer)
+    return 0 if error == ErrorCode.COORDINATOR_NOT_AVAILABLE else error
+
+
 # -- groups --------------------------------------------------------------------------------------
 
 
-def of_classic_group(group: ClassicGroup, topic: str) -> Iterator[Refusal]:
-    """What the coordinator of a classic group must refuse."""
+def of_classic_group(
+    group: ClassicGroup, topic: str, max_size: int = NO_LIMIT
+) -> Iterator[Refusal]:
+    """What the coordinator of a classic group must refuse; `max_size`: group.max.size."""
     name, generation = group.group_id, group.generation_id
     unknown, illegal = ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION
     identities: list[tuple[str, int, str, str | None, int]] = [
@@ -78,6 +94,16 @@ def of_classic_group(group: ClassicGroup, topic: str) -> Iterator[Refusal]:
         sync = SyncGroupRequest(name, told, member_id, instance)
         yield Refusal(f"a sync of {what}", sync, SYNC, error, _own)
         yield _commit(what, name, told, member_id, instance, topic, error)
+    if group.state in JOINED and len(group.members) >= max_size:
+        yield Refusal(
+            "a join to a full group",
+            JoinGroupRequest(
+                name, 1_000, 1_000, "", None, group.protocol_type or "", _protocols(group)
+            ),
+            JOIN,
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            _own,
+        )
     if group.members and group.state is not GroupState.DEAD:
         yield _commit("nobody", name, -1, "", None, topic, unknown)
         yield Refusal(
@@ -105,6 +131,12 @@ def of_classic_group(group: ClassicGroup, topic: str) -> Iterator[Refusal]:
                 topic,
                 ErrorCode.REBALANCE_IN_PROGRESS,
             )
+
+
+def _protocols(group: ClassicGroup) -> list[JoinGroupRequestProtocol]:
+    """Those of some member: another one with these fits in, if there is room."""
+    member = next(iter(group.members.values()))
+    return [JoinGroupRequestProtocol(protocol, metadata) for protocol, metadata in member.protocols]
 
 
 def _commit(
@@ -157,8 +189,16 @@ def of_consumer_group(group: ConsumerGroup, topic: str) -> Iterator[Refusal]:
             continue
         stale = ErrorCode.STALE_MEMBER_EPOCH
         yield _beat("a newer epoch", name, one, epoch + 1, fenced)
+        if member.is_reconciled_to(group.epoch) and 0 < member.previous_epoch < epoch:
+            request = ConsumerGroupHeartbeatRequest(
+                name, one, member.previous_epoch, member.instance_id, topic_partitions=[]
+            )
+            what, none = "a heartbeat of who lost an answer", ErrorCode.NONE
+            as_client = member.client_id
+            yield Refusal(what, request, CONSUMER_HEARTBEAT, none, _known, as_client, may_wait=True)
         if epoch > 1:
-            yield _beat("an older epoch", name, one, epoch - 1, fenced, owns=True)
+            strange = [HeartbeatTopicPartitions(b"\x07" * 16, [0])]
+            yield _beat("an older epoch", name, one, epoch - 1, fenced, owned=strange)
             yield _offsets("an older epoch", name, one, epoch - 1, stale)
         yield _commit("a newer epoch", name, epoch + 1, one, None, topic, stale, COMMIT_BY_EPOCH)
         yield _offsets("a newer epoch", name, one, epoch + 1, stale)
@@ -176,9 +216,14 @@ def of_consumer_group(group: ConsumerGroup, topic: str) -> Iterator[Refusal]:
 
 
 def _beat(
-    what: str, group: str, member: str, epoch: int, error: int, *, owns: bool = False
+    what: str,
+    group: str,
+    member: str,
+    epoch: int,
+    error: int,
+    *,
+    owned: list[HeartbeatTopicPartitions] | None = None,
 ) -> Refusal:
-    owned = [HeartbeatTopicPartitions(b"\x07" * 16, [0])] if owns else None
     request = ConsumerGroupHeartbeatRequest(group, member, epoch, topic_partitions=owned)
     return Refusal(f"a heartbeat of {what}", request, CONSUMER_HEARTBEAT, error, _own)
 

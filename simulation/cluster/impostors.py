@@ -6,10 +6,13 @@ that coordinates groups, and waits for its replicas, is asked what it tells of t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mockbroker_protocol.errors import ErrorCode
-from simulation.clients import ask_at_once
+from mockbroker_protocol.headers import decode_response_header
+from mockbroker_protocol.messages.catalog import response_class
+from mockbroker_protocol.plan import decode
+from simulation.clients import ask_at_once, frame_of
 from simulation.cluster.committed_views import of_groups
 from simulation.cluster.coordinator_refusals import (
     of_classic_group,
@@ -17,6 +20,7 @@ from simulation.cluster.coordinator_refusals import (
     of_transaction,
 )
 from simulation.cluster.crews import Crew, CrewSetting
+from simulation.cluster.offset_probes import of_pending, wrong_ids
 from simulation.cluster.refusals import of_partition
 from simulation.cluster.stable_offsets import StableOffsets
 
@@ -47,6 +51,7 @@ class ImpostorCrew(Crew):
     def __init__(self, setting: CrewSetting) -> None:
         super().__init__(setting)
         self._rng = setting.stream("impostors")
+        self._ids_rng = setting.stream("topic ids")
         self._topic = next(iter(self.plan.topics))
         self._stopped = False
         self.refused = 0
@@ -79,6 +84,9 @@ class ImpostorCrew(Crew):
                     self._ask_some(broker, refusals)
                     break
             self._propose()
+            for broker in brokers:
+                for wrong in wrong_ids(broker, self._ids_rng):
+                    self.world.violate(f"broker {broker.broker_id}: {wrong}")
             for ahead in filter(_is_ahead, brokers):
                 self._ask_some(ahead, self._of_what_is_told(ahead))
                 self.stable_offsets.ask(ahead)
@@ -89,7 +97,9 @@ class ImpostorCrew(Crew):
             self._ask(broker, refusal)
 
     def _ask(self, broker: Broker, refusal: Refusal) -> None:
-        answer = ask_at_once(self.world, broker, refusal.request, refusal.version)
+        answer = self._answer(broker, refusal)
+        if answer is None:
+            return
         error = refusal.error_of(answer)
         self.refused += 1
         if error != refusal.wanted and error not in DENIED:
@@ -97,6 +107,18 @@ class ImpostorCrew(Crew):
                 f"broker {broker.broker_id} answers {error} to {refusal.what}, not "
                 f"{refusal.wanted}: {refusal.request}"
             )
+
+    def _answer(self, broker: Broker, refusal: Refusal) -> object | None:
+        if not refusal.may_wait:
+            return ask_at_once(self.world, broker, refusal.request, refusal.version)
+        frame = frame_of(refusal.request, refusal.version, 1, refusal.client_id)
+        answers = self.world.probe(frame, broker)
+        if not answers:
+            return None
+        api_key = cast("int", refusal.request.API_KEY)  # type: ignore[attr-defined]
+        at = decode_response_header(answers[0], api_key, refusal.version)[1]
+        kind: type[object] = response_class(api_key)
+        return decode(kind, refusal.version, answers[0], at)[0]
 
     def _of_partitions(self, broker: Broker) -> list[Refusal]:
         partitions = [*broker.services.replicas.all_partitions()]
@@ -107,13 +129,16 @@ class ImpostorCrew(Crew):
     def _of_groups(self, broker: Broker) -> list[Refusal]:
         groups = broker.services.groups
         found: list[Refusal] = []
+        max_size = self.plan.group_times.max_size
         for shard in groups.service.runtime.shards() if groups.in_use else ():
             for name, group in shard.groups.items():
                 if not groups.service.runtime.is_ahead(name):
-                    found += of_classic_group(group, self._topic)
+                    found += of_classic_group(group, self._topic, max_size)
             for name, consumers in shard.consumer_groups.items():
                 if not groups.service.runtime.is_ahead(name):
                     found += of_consumer_group(consumers, self._topic)
+            if not groups.service.runtime._deferred.get(shard.partition_index):  # noqa: SLF001
+                found += of_pending(shard)
         return found
 
     def _of_transactions(self, broker: Broker) -> list[Refusal]:

@@ -73,6 +73,9 @@ class Refusal(NamedTuple):
     version: int
     wanted: int
     error_of: Callable[[Any], int]
+    client_id: str = "probe"
+    may_wait: bool = False
+    """Whether no answer now is right too."""
 
 
 # -- partitions ----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.coordinator.group.shard import GroupShard
 from mockbroker.coordinator.runtime import CoordinatorRuntime
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from simulation.clients import ask_at_once
@@ -43,3 +44,11 @@ def test_what_is_told_too_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_list_of_other_groups_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CoordinatorRuntime, "committed_shards", lambda _: [])
     assert "who asks for groups" in told("consumer")
+
+
+def test_a_group_without_those_who_join_now_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stored(self: GroupShard, group_id: str) -> object:
+        return self.groups.get(group_id)
+
+    monkeypatch.setattr(GroupShard, "told_classic_group", stored)
+    assert "the members and the state of a classic group" in told("eager")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mockbroker.coordinator.group.classic_group import ClassicGroup
 from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+from mockbroker.coordinator.group.consumer.member import ConsumerMember
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.txn.metadata import TransactionMetadata
 from mockbroker.coordinator.txn.states import TransactionState
@@ -66,3 +67,28 @@ def test_the_id_before_may_go_on_only_if_its_epochs_were_used_up() -> None:
     known.previous_producer_id = 3
     told = {one.what: one.wanted for one in of_transaction(known, "t0")}
     assert told["InitProducerId of the id before with epochs left"] == ErrorCode.PRODUCER_FENCED
+
+
+def test_a_full_group_refuses_who_comes() -> None:
+    group = SimulatedGroup("eager", 2)
+    group.settle()
+    for broker in group.world.cluster.brokers:
+        for shard in broker.services.groups.service.runtime.shards():
+            for classic in shard.groups.values():
+                refusals = {one.what: one.wanted for one in of_classic_group(classic, "t0", 2)}
+                full = refusals["a join to a full group"]
+                assert full == ErrorCode.GROUP_MAX_SIZE_REACHED
+                roomy = {one.what for one in of_classic_group(classic, "t0", 3)}
+                assert "a join to a full group" not in roomy
+
+
+def test_who_lost_an_answer_is_told_once_more() -> None:
+    consumers = ConsumerGroup("g", epoch=3)
+    consumers.members["m"] = ConsumerMember("m", epoch=3, previous_epoch=2, client_id="c")
+    found = {one.what: one for one in of_consumer_group(consumers, "t0")}
+    lost = found["a heartbeat of who lost an answer"]
+    assert (lost.wanted, lost.client_id, lost.may_wait) == (ErrorCode.NONE, "c", True)
+    consumers.epoch = 4
+    assert "a heartbeat of who lost an answer" not in {
+        one.what for one in of_consumer_group(consumers, "t0")
+    }
