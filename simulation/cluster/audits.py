@@ -30,6 +30,14 @@ from simulation.cluster.runtime_audits import wrong_groups, wrong_writes
 from simulation.cluster.session_probes import SessionProbes
 from simulation.cluster.sharing_audits import SharingAudits
 from simulation.cluster.shortages import Shortages
+from simulation.cluster.rehearsals import wrong_rehearsals
+from simulation.cluster.replicated_answers import ReplicatedAnswers
+from simulation.cluster.runtime_audits import (
+    WriteTimeouts,
+    unanswered_writes,
+    wrong_groups,
+    wrong_writes,
+)
 from simulation.cluster.store_audits import wrong_configs
 from simulation.cluster.timer_audits import Probes, wrong_timers
 from simulation.cluster.transaction_audits import TransactionAudits
@@ -37,6 +45,7 @@ from simulation.cluster.transaction_probes import TransactionProbes
 from simulation.cluster.view_audits import wrong_views
 from simulation.cluster.wait_trials import WaitTrials
 from simulation.cluster.waits import Waits
+from simulation.cluster.wavering import Wavering
 from simulation.parked import needless_waits
 
 if TYPE_CHECKING:
@@ -57,6 +66,7 @@ class AuditCrew(Crew):
     def __init__(self, setting: CrewSetting) -> None:
         super().__init__(setting)
         self._rng = setting.stream("audits")
+        self._rehearsal_rng = setting.stream("rehearsals")
         self._changed: dict[Partition, int] = {}
         """What grew since it was last looked at, and the broker that it is at."""
         self._passed: dict[UnifiedLog, int] = {}
@@ -75,6 +85,7 @@ class AuditCrew(Crew):
         LateAnswers(setting.operator)
         LateNews(setting.operator)
         self.shortages = Shortages(setting.operator)
+        Wavering(setting.operator)
         self.transactions = TransactionAudits(setting.world.cluster.metadata)
         self.transaction_probes = TransactionProbes(setting.stream("transaction probes"))
         refuses = setting.stream("late markers") if self.plan.on["dawdlers"] else None
@@ -91,6 +102,12 @@ class AuditCrew(Crew):
         self._acl_rng = setting.stream("ACL decisions")
         self.sharing = SharingAudits(setting.world, setting.stream("sharing audits"))
         self.waits = Waits(setting.world, setting.truth)
+        self.waits = Waits(setting.world, setting.truth, frozenset(("consumer",)))
+        self.write_timeouts = WriteTimeouts(setting.world)
+        self.answers = ReplicatedAnswers(
+            setting.world, setting.truth, setting.stream("replicated answers")
+        )
+        setting.world.on_leaving.append(self._look_at_leaving)
         if not any(self.plan.on[kind] for kind in SLOW_KINDS):
             setting.world.on_answer.append(self.waits.judge)
         setting.truth.on_replica.append(self._on_replica)
@@ -147,6 +164,8 @@ class AuditCrew(Crew):
         self.fetches.look()
         for broker in self.world.cluster.brokers:
             self.followers.look(broker)
+            self.answers.ask(broker)
+            self.write_timeouts.look(broker)
             for wrong in (
                 *needless_waits(broker, reassigns=self._reassigns),
                 *wrong_writes(broker),
@@ -160,6 +179,12 @@ class AuditCrew(Crew):
                 self.world.violate(f"broker {broker.broker_id}: {wrong}")
         if not self._stopped:
             self.world.at(LOOK_AT_PARKED_EVERY_MS, self._look_at_parked)
+
+    def _look_at_leaving(self, node: int) -> None:
+        """A broker goes down, after a clean stop: it has answered all who wait."""
+        broker = self.world.cluster.broker(node)
+        for wrong in () if broker is None else unanswered_writes(broker):
+            self.world.violate(f"broker {node} stops: {wrong}")
 
     def _look_at_groups(self, node: int) -> None:
         """A coordinator has just begun, and what it loaded may not be replicated yet."""
@@ -186,5 +211,8 @@ class AuditCrew(Crew):
             if broker is not None and partition in broker.services.replicas.all_partitions():
                 self._audit(partition, node)
         self._changed.clear()
+        for broker in self.world.cluster.brokers:
+            for wrong in wrong_rehearsals(broker, self._rehearsal_rng):
+                self.world.violate(f"broker {broker.broker_id}: {wrong}")
         for wrong in wrong_views(self.world.cluster, self._rng):
             self.world.violate(wrong)

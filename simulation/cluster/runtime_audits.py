@@ -1,16 +1,21 @@
 """What coordinators hold, against the logs of their topics, while a run goes on.
 
-- A write waits exactly while its log's high watermark has not passed it, and for a bounded time.
+- A write waits exactly while its log's high watermark has not passed it, and for a bounded time:
+  one that is replicated as it is written does not. Of a broker that has stopped none waits.
 - The offsets of groups are those of the log: up to its end in the state that decides, up to the
   high watermark in the state that is told. A transaction's are pending until its marker; of two
   commits the later record counts. So are generations, and the epochs of groups and members.
+- What a member of a classic group is assigned was written. A member that has to give something up
+  keeps its epoch.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.coordinator.deferred_writes import ignore_error
+from mockbroker.coordinator.deferred_writes import DeferredWrite, ignore_error
+from mockbroker.coordinator.group.consumer.member import MemberState
 from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.coordinator.partition_load import EndOfTransaction
 from mockbroker.coordinator.records import decode_record
@@ -29,12 +34,15 @@ from mockbroker_protocol.messages.coordinator_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from random import Random
 
+    from mockbroker.clock import TimerTask
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.lazy import LazyCoordinator
+    from mockbroker.coordinator.runtime import Replication
     from mockbroker.node.broker import Broker
+    from simulation.cluster.world import ClusterWorld
 
     Place = tuple[str, str, int]
 
@@ -50,6 +58,9 @@ class GroupLogModel:
         """Generations of classic groups, epochs of others."""
         self.members: dict[tuple[str, str], int] = {}
         """Epochs by group and member."""
+        self.assigned: dict[str, set[tuple[str, bytes]]] = {}
+        """By classic group, what its records ever gave to a member, or to a static one's place."""
+        self.wrong: list[str] = []
 
     def take(self, logged: object) -> None:
         """The next entry."""
@@ -75,6 +86,9 @@ class GroupLogModel:
             into[place] = value.offset, offset
         elif isinstance(key, GroupMetadataKey):
             self._take_epoch(key.group, value, "generation", GroupMetadataValue)
+            for member in () if value is None else value.members:  # type: ignore[attr-defined]
+                place = member.group_instance_id or member.member_id
+                self.assigned.setdefault(key.group, set()).add((place, bytes(member.assignment)))
         elif isinstance(key, ConsumerGroupMetadataKey):
             self._take_epoch(key.group_id, value, "epoch", ConsumerGroupMetadataValue)
         elif isinstance(key, ConsumerGroupCurrentMemberAssignmentKey):
@@ -83,6 +97,12 @@ class GroupLogModel:
                 self.members.pop(place_of, None)
             else:
                 assert isinstance(value, ConsumerGroupCurrentMemberAssignmentValue)
+                before = self.members.get(place_of, value.member_epoch)
+                if value.state == MemberState.UNREVOKED_PARTITIONS and before != value.member_epoch:
+                    self.wrong.append(
+                        f"{key.member_id} has to give something up at {offset}, and goes from "
+                        f"epoch {before} to {value.member_epoch} before"
+                    )
                 self.members[place_of] = value.member_epoch
 
     def _take_epoch(self, group: str, value: object, field: str, kind: type) -> None:
@@ -91,6 +111,69 @@ class GroupLogModel:
         else:
             assert isinstance(value, kind)
             self.epochs[group] = getattr(value, field)
+
+
+class _Replication:
+    """Stands before what a runtime knows of its replicas, and hears of each time-out."""
+
+    def __init__(self, replication: Replication, judge: Callable[[int, int], None]) -> None:
+        self._replication = replication
+        self._judge = judge
+        self._index = 0
+
+    def owns(self, partition_index: int, /) -> bool:
+        """As `Replication.owns`."""
+        return self._replication.owns(partition_index)
+
+    def high_watermark(self, partition_index: int, /) -> int:
+        """As `Replication.high_watermark`."""
+        self._index = partition_index
+        return self._replication.high_watermark(partition_index)
+
+    def expire_write(self, expire: Callable[[], None], timeout_ms: float | None, /) -> TimerTask:
+        """As `Replication.expire_write`; the partition is the one that was just asked about."""
+        write = getattr(expire, "__self__", None)
+        if isinstance(write, DeferredWrite):
+            self._judge(write.end_offset, self._replication.high_watermark(self._index))
+        return self._replication.expire_write(expire, timeout_ms)
+
+
+class WriteTimeouts:
+    """What is replicated as it is written completes at once: no time-out is armed for it."""
+
+    def __init__(self, world: ClusterWorld) -> None:
+        self._world = world
+
+    def look(self, broker: Broker) -> None:
+        """Listen to a broker's coordinators from now on."""
+        services = broker.services
+        coordinators: tuple[LazyCoordinator[Any], ...] = (services.groups, services.transactions)
+        for coordinator in coordinators:
+            if not coordinator.in_use:
+                continue
+            runtime = coordinator.service.runtime
+            known = runtime.replication
+            if known is not None and not isinstance(known, _Replication):
+                runtime.replication = _Replication(known, partial(self._judge, broker.broker_id))
+
+    def _judge(self, node: int, end: int, passed: int) -> None:
+        if end <= passed:
+            self._world.violate(
+                f"broker {node} lets a write up to {end} wait, and {passed} are replicated"
+            )
+
+
+def unanswered_writes(broker: Broker) -> Iterator[str]:
+    """Writes of a broker that is about to be gone, whose clients have not been told."""
+    services = broker.services
+    coordinators: tuple[LazyCoordinator[Any], ...] = (services.groups, services.transactions)
+    for coordinator in coordinators:
+        if not coordinator.in_use:
+            continue
+        for index, deferred in coordinator.service.runtime._deferred.items():  # noqa: SLF001
+            for write in deferred._writes:  # noqa: SLF001
+                if write._done is not None and write._done is not ignore_error:  # noqa: SLF001
+                    yield f"a write of partition {index} up to {write.end_offset} is not answered"
 
 
 def wrong_writes(broker: Broker) -> Iterator[str]:
@@ -145,6 +228,21 @@ def wrong_groups(broker: Broker, rng: Random) -> Iterator[str]:
     if told is not None and not is_told:
         yield from _differences("told", model, told)
     yield from _differences("decided on", model, live, by_records=False)
+    yield from model.wrong
+    yield from _wrong_classic(model, live)
+
+
+def _wrong_classic(model: GroupLogModel, live: GroupShard) -> Iterator[str]:
+    """Generations go ahead of their records, and assignments do not."""
+    for group_id, group in live.groups.items():
+        if group.generation_id < model.epochs.get(group_id, -1):
+            epoch = model.epochs[group_id]
+            yield f"{group_id} is in generation {group.generation_id}, its log in {epoch}"
+        written = model.assigned.get(group_id, ())
+        for member in group.members.values():
+            place = member.group_instance_id or member.member_id
+            if member.assignment and (place, bytes(member.assignment)) not in written:
+                yield f"{group_id}: what {member.member_id} is assigned was never written"
 
 
 def _differences(

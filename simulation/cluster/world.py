@@ -49,6 +49,10 @@ class WireCutter(NodeWatcher):
     def down(self) -> None:
         self._world.node_down(self._node)
 
+    def leaving(self) -> None:
+        for tell in self._world.on_leaving:
+            tell(self._node)
+
     def up(self) -> None:
         for tell in self._world.on_up:
             tell()
@@ -75,6 +79,8 @@ class ClusterWorld(World):
         """Told of each answer that a client takes: who, on which wire, to what."""
         self.on_up: list[Callable[[], None]] = []
         """Told of each broker that is back, before it does anything."""
+        self.on_leaving: list[Callable[[int], None]] = []
+        """Told of each broker that is stopped cleanly, right before it is gone."""
         self.controls: ClusterControls = self.cluster.controls
         self._arrivals = self.peers.links.arrived = Arrivals()
         for node in self.cluster.nodes:

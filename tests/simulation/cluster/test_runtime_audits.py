@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mockbroker.coordinator import runtime
 from mockbroker.coordinator.deferred_writes import DeferredWrite, DeferredWrites
+from mockbroker.coordinator.group.consumer.group_records import assignment_record
+from mockbroker.coordinator.group.consumer.member import ConsumerMember, MemberState
 from mockbroker.coordinator.group.offset_store import OffsetStore, offset_commit_record
 from mockbroker.coordinator.leadership import CoordinatorLeadership
 from mockbroker.coordinator.partition_load import EndOfTransaction
@@ -16,8 +18,17 @@ from mockbroker.coordinator.records import encode_record
 from mockbroker.coordinator.runtime import CoordinatorRuntime
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker_protocol.messages.coordinator_records import OffsetCommitValue
-from simulation.cluster.runtime_audits import GroupLogModel, wrong_groups, wrong_writes
+from simulation.cluster.runtime_audits import (
+    GroupLogModel,
+    WriteTimeouts,
+    unanswered_writes,
+    wrong_groups,
+    wrong_writes,
+)
 from tests.support.simulated_groups import SimulatedGroup
+
+if TYPE_CHECKING:
+    from mockbroker.node.broker import Broker
 
 HELD_FROM = 60
 
@@ -112,3 +123,70 @@ def test_the_later_record_of_two_counts() -> None:
         model.take(EndOfTransaction(4, producer_id, commit))
         assert model.offsets["g", "t", 0][0] == left
     assert model.pending == {}
+
+
+def coordinator_of(group: SimulatedGroup) -> Broker:
+    return next(
+        one
+        for one in group.world.cluster.brokers
+        if one.services.groups.in_use and one.services.groups.service.runtime.shards()
+    )
+
+
+def test_a_time_out_for_what_is_replicated_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = SimulatedGroup("eager", 1)
+    group.settle()
+    timeouts = WriteTimeouts(group.world)
+    broker = coordinator_of(group)
+    timeouts.look(broker)
+    group.world.run_for(500)
+    assert not group.world.violations
+    monkeypatch.setattr(CoordinatorLeadership, "high_watermark", lambda *_: 1 << 40)
+    monkeypatch.setattr(DeferredWrites, "complete_up_to", lambda *_: None)
+
+    def waits(
+        self: CoordinatorRuntime[Any], index: int, write: DeferredWrite, timeout_ms: float | None
+    ) -> None:
+        assert self.replication is not None
+        self.replication.high_watermark(index)
+        write.timeout = self.replication.expire_write(write.expire, timeout_ms)
+
+    monkeypatch.setattr(CoordinatorRuntime, "_defer", waits)
+    group.world.run_for(500)
+    assert "are replicated" in group.world.violations[0]
+
+
+def test_a_broker_that_stops_and_owes_answers_is_noticed() -> None:
+    group = SimulatedGroup("eager", 1)
+    group.settle()
+    group.world.controls.hold_high_watermark(GROUP_METADATA_TOPIC, 0)
+    broker = coordinator_of(group)
+    group.world.run_until(lambda: any(unanswered_writes(broker)), 2_000)
+    assert "is not answered" in next(unanswered_writes(broker))
+    broker.services.groups.service.release_parked()
+    assert list(unanswered_writes(broker)) == []
+
+
+@pytest.mark.parametrize(
+    ("generation", "assignment", "what"),
+    [(-9, b"", "its log in"), (1, b"what nobody wrote", "was never written")],
+)
+def test_a_group_that_is_ahead_or_behind_its_log_is_noticed(
+    generation: int, assignment: bytes, what: str
+) -> None:
+    group = SimulatedGroup("eager", 1)
+    group.settle()
+    broker = coordinator_of(group)
+    classic = broker.services.groups.service.runtime.shards()[0].groups["g"]
+    classic.generation_id += generation
+    for member in classic.members.values():
+        member.assignment = assignment
+    assert any(what in one for one in wrong_groups(broker, Random(1)))
+
+
+def test_a_member_that_takes_an_epoch_before_it_gave_up_is_noticed() -> None:
+    model = GroupLogModel()
+    for offset, (epoch, state) in enumerate(((1, 0), (1, 1), (2, 0), (3, 1))):
+        member = ConsumerMember("m", epoch=epoch, state=MemberState(state))
+        model.take((offset, -1, *encode_record(assignment_record("g", member))))
+        assert bool(model.wrong) == (epoch == 3)
