@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from simulation.cluster.acl_decisions import wrong_decisions
 from simulation.cluster.crews import Crew, CrewSetting
+from simulation.cluster.deaf_stops import DeafStops
 from simulation.cluster.departures import Departures
 from simulation.cluster.fetch_audits import FetchAudits
 from simulation.cluster.fetcher_audits import FetcherAudits
@@ -86,6 +87,7 @@ class AuditCrew(Crew):
         LateNews(setting.operator)
         self.shortages = Shortages(setting.operator)
         Wavering(setting.operator)
+        DeafStops(setting.operator)
         self.transactions = TransactionAudits(setting.world.cluster.metadata)
         self.transaction_probes = TransactionProbes(setting.stream("transaction probes"))
         refuses = setting.stream("late markers") if self.plan.on["dawdlers"] else None

@@ -77,6 +77,7 @@ CREW_KINDS: tuple[str, ...] = (
     "hasty",
     "wavering",
     "restarts",
+    "deaf_stop",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"
@@ -239,6 +240,10 @@ class ClusterPlan:
         base = rng.random()
         for kind in CREW_KINDS:
             self.on[kind] = Random(f"{base}/{kind}").random() < max(share, 0.2)
+        if self.on["hasty"]:
+            self.on["classic_group"] = True
+        if self.on["restarts"] and not self.on["classic_group"]:
+            self.on["consumer_group"] = True
         self.focuses_offsets = False
         """Whether that is the partition of offsets."""
         self._draw_transactions(Random(f"{base}/transactions"))
@@ -257,6 +262,8 @@ class ClusterPlan:
         self.on["carriers"] = self.on["carriers"] and self.on["coop"]
         is_short = Random(f"{base}/shortages").random() < 0.7
         self.on["shortages"] = is_short and self.on["coop"]
+        if self.on["coop"]:
+            self.group_times.max_size = 1_000  # groups that share partitions may be larger
         times = Random(f"{base}/quorum")
         self.quorum_times = times.choice((0, 50, 500)), times.choice((0, 0, 30))
         if self.on["expiry"] and self.quorum_times[0]:

@@ -4,6 +4,8 @@
   some time later: of two commits the later record counts, and what is aborted does not.
 - Each member of KIP-848 has something to give up, and a time for it. When that is over the member
   is fenced, unless it has another epoch by then (KIP-848: its rebalance time-out).
+- What it has another member takes before it is gone: from then on that one's epoch is the
+  partition's (ConsumerGroup.removePartitionEpochs).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.clock import Clock, Timer
 from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+from mockbroker.coordinator.group.consumer.group_records import assignment_record
 from mockbroker.coordinator.group.consumer.member import STATIC_LEAVE_EPOCH
 from mockbroker.coordinator.group.consumer.timeouts import MemberTimeouts
 from mockbroker.coordinator.group.offset_store import OffsetStore
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from mockbroker.node.broker import Broker
 
 PRODUCERS = (1, 2)
+HEIR = "heir"
 ENDS = 0.2
 """How likely a transaction ends behind a record."""
 LATEST = 300
@@ -48,6 +52,7 @@ def wrong_rehearsals(broker: Broker, rng: Random) -> Iterator[str]:
         yield from _wrong_offsets([*log.read(shard.partition_index)][-LATEST:], rng)
         for group in shard.consumer_groups.values():
             yield from _wrong_timeouts(shard, group)
+            yield from _wrong_epochs(group)
 
 
 def _wrong_offsets(entries: Sequence[LoggedEntry], rng: Random) -> Iterator[str]:
@@ -102,3 +107,18 @@ def _wrong_timeouts(shard: GroupShard, group: ConsumerGroup) -> Iterator[str]:
                     f"{member.member_id} of epoch {member.epoch} has not given up in time, is in "
                     f"{epoch} by then, and {fenced} are fenced"
                 )
+
+
+def _wrong_epochs(group: ConsumerGroup) -> Iterator[str]:
+    for member in group.members.values():
+        held = {(topic_id, index) for topic_id, has in member.assigned.items() for index in has}
+        if not held or member.epoch <= 0:
+            continue
+        copy, heir = ConsumerGroup(group.group_id), replace(member, member_id=HEIR)
+        heir = replace(heir, epoch=member.epoch + 1)
+        for takes in (member, heir, replace(member, assigned={}, pending_revocation={})):
+            record = assignment_record(group.group_id, takes)
+            copy.replay(record.key, record.value)
+        wrong = [part for part in sorted(held) if copy.partition_epochs.get(part) != heir.epoch]
+        if wrong:
+            yield f"{wrong} of {member.member_id} are taken over, and have {copy.partition_epochs}"

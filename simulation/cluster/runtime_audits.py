@@ -1,7 +1,7 @@
 """What coordinators hold, against the logs of their topics, while a run goes on.
 
 - A write waits exactly while its log's high watermark has not passed it, and for a bounded time:
-  one that is replicated as it is written does not. Of a broker that has stopped none waits.
+  one that is replicated as it is written does not. Groups of a broker that stops have none.
 - The offsets of groups are those of the log: up to its end in the state that decides, up to the
   high watermark in the state that is told. A transaction's are pending until its marker; of two
   commits the later record counts. So are generations, and the epochs of groups and members.
@@ -164,16 +164,17 @@ class WriteTimeouts:
 
 
 def unanswered_writes(broker: Broker) -> Iterator[str]:
-    """Writes of a broker that is about to be gone, whose clients have not been told."""
-    services = broker.services
-    coordinators: tuple[LazyCoordinator[Any], ...] = (services.groups, services.transactions)
-    for coordinator in coordinators:
-        if not coordinator.in_use:
-            continue
-        for index, deferred in coordinator.service.runtime._deferred.items():  # noqa: SLF001
-            for write in deferred._writes:  # noqa: SLF001
-                if write._done is not None and write._done is not ignore_error:  # noqa: SLF001
-                    yield f"a write of partition {index} up to {write.end_offset} is not answered"
+    """What a coordinator of groups that is about to be gone has not answered.
+
+    That of transactions tells nobody, as in Kafka: their clients see that the broker is gone.
+    """
+    groups = broker.services.groups
+    if not groups.in_use:
+        return
+    for index, deferred in groups.service.runtime._deferred.items():  # noqa: SLF001
+        for write in deferred._writes:  # noqa: SLF001
+            if write._done is not None and write._done is not ignore_error:  # noqa: SLF001
+                yield f"a write of partition {index} up to {write.end_offset} is not answered"
 
 
 def wrong_writes(broker: Broker) -> Iterator[str]:

@@ -20,3 +20,11 @@ def test_a_plan_is_a_config_and_a_line() -> None:
     config = BrokerConfig(plan.config())
     assert config.int("replica.lag.time.max.ms") == 500
     assert f"{plan.brokers} brokers" in str(plan)
+
+
+def test_who_misbehaves_in_groups_has_a_group() -> None:
+    for seed in range(100):
+        plan = ClusterPlan(Random(seed))
+        assert plan.on["classic_group"] or not plan.on["hasty"]
+        assert plan.on["classic_group"] or plan.on["consumer_group"] or not plan.on["restarts"]
+        assert plan.group_times.max_size == 1_000 or not plan.on["coop"]

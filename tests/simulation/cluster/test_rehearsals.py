@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.coordinator.group.consumer.group import ConsumerGroup
 from mockbroker.coordinator.group.consumer.timeouts import MemberTimeouts
 from mockbroker.coordinator.group.offset_store import OffsetStore
 from simulation.cluster.rehearsals import wrong_rehearsals
 from tests.support.simulated_groups import SimulatedGroup
 
 if TYPE_CHECKING:
-    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+    from mockbroker.coordinator.group.consumer.member import Assigned
     from mockbroker.coordinator.group.shard import GroupShard
 
 pytestmark = pytest.mark.sim
@@ -54,3 +55,18 @@ def test_who_is_fenced_wrongly_is_noticed(always: bool, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(MemberTimeouts, "schedule_rebalance_timeout", spoilt)
     assert "are fenced" in told()
+
+
+def test_a_partition_that_is_forgotten_with_its_former_owner_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def forgets(self: ConsumerGroup, held: Assigned, epoch: int, step: int) -> None:
+        for topic_id, partitions in held.items():
+            for index in partitions:
+                if step > 0:
+                    self.partition_epochs[topic_id, index] = epoch
+                else:
+                    self.partition_epochs.pop((topic_id, index), None)
+
+    monkeypatch.setattr(ConsumerGroup, "_count_partitions", forgets)
+    assert "are taken over, and have {}" in told()
