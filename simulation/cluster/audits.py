@@ -78,7 +78,9 @@ class AuditCrew(Crew):
             setting.world, setting.truth, tails_are_lost=self.plan.on["lose_tail"]
         )
         self.fetchers = FetcherAudits(setting.world, setting.stream("damage"))
-        self.groups = GroupAudits(upgrades=self.plan.on["consumer_group"])
+        self.groups = GroupAudits(
+            upgrades=self.plan.on["consumer_group"] or self.plan.on["founders"]
+        )
         self.departures = Departures(setting.world)
         self.probes = Probes(setting.stream("probes"))
         self.links = LinkAudits(setting.world)

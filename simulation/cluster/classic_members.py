@@ -6,8 +6,10 @@ cooperative one keeps what it has, and joins once more when it had to give somet
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import (
     HeartbeatRequest,
@@ -48,11 +50,14 @@ CONSUMER = "consumer"
 OWN = "sticky"
 """What some know beside what all do, and would rather have."""
 DAWDLE_MS = (30.0, 200.0)
+ENFORCES, LEADER_ENFORCES = 0.1, 0.4
 FIRST_STATIC_JOIN = 5
 HEARTBEAT_VERSIONS = range(3, 5)
 SYNC_VERSIONS = range(3, 6)
 LEAVE_VERSIONS = range(6)
 NO_GENERATION = -1
+ANOTHER = 1 << 20
+"""A generation that there never is."""
 UUID_BEHIND = -37
 """Where a member id ends that has a hyphen and a UUID behind it."""
 THROWN_OUT = frozenset(
@@ -95,8 +100,8 @@ class ClassicMember(GroupMember):
         self._joined = self._synced = False
         self._is_back = False
         """Whether the group knows it from before, by its instance id."""
-        self._may_lose = setting.plan.may_lose
         self._hasty = setting.hasty
+        self._request = JoinGroupRequest()
         self._subscription = b""
         """What it last joined with."""
         self._stable_in = NO_GENERATION
@@ -133,6 +138,9 @@ class ClassicMember(GroupMember):
             self._join(node)
         elif not self._synced:
             self._sync(node)
+        elif self._enforces():
+            self._joined = self._synced = False
+            self._join(node, as_before=self._says_the_same())
         elif self.rng.random() < 0.5 or not self.work(node):
             self._beat(node)
 
@@ -151,10 +159,23 @@ class ClassicMember(GroupMember):
 
     # -- joining ---------------------------------------------------------------------------
 
-    def _join(self, node: int) -> None:
+    def _enforces(self) -> bool:
+        """Whether it joins once more of its own accord (KIP-568)."""
+        if self.restarts is None or self.calm or not self.group.is_classic:
+            return False
+        return self.restarts.random() < (LEADER_ENFORCES if self._led else ENFORCES)
+
+    def _says_the_same(self) -> bool:
+        """Whether it brings the subscription of before; a cooperative one says what it has now."""
+        assert self.restarts is not None
+        return not self.group.cooperative and self.restarts.random() < 0.7
+
+    def _join(self, node: int, *, as_before: bool = False) -> None:
         if not self.group.cooperative:
             self.give_up(list(self.owned))
-        subscription = subscription_bytes(self.topics, self.owned, self.generation)
+        subscription = self._subscription
+        if not as_before:
+            subscription = subscription_bytes(self.topics, self.owned, self.generation)
         request = JoinGroupRequest(
             group_id=self.book.name,
             session_timeout_ms=self.group.session_timeout_ms,
@@ -164,6 +185,7 @@ class ClassicMember(GroupMember):
             protocol_type=CONSUMER,
             protocols=[JoinGroupRequestProtocol(name, subscription) for name in self.protocols],
         )
+        self._request = request
         self._offered = self.protocols
         moves_on = self._must_move_on(subscription)
         self._subscription = subscription
@@ -180,7 +202,8 @@ class ClassicMember(GroupMember):
                     self.member_id = answer.member_id
                 self.failed("join", error)
                 return
-            if moves_on and answer.generation_id == self.generation and self.book.is_current(asked):
+            stays = answer.generation_id == self.generation and self.book.is_current(asked)
+            if moves_on and stays and not self._may_have_lost:
                 self.world.violate(
                     f"{self.name}: joins {self.generation} once more, {moves_on}, and nobody "
                     "rebalances"
@@ -192,17 +215,17 @@ class ClassicMember(GroupMember):
             self._hasty.joins(node, request, self.version)
 
     def _must_move_on(self, subscription: bytes) -> str:
-        """Why its group goes on to another generation as it joins; empty: it need not.
-
-        An election that takes back what was committed may take the generation with it.
-        """
-        if not self.group.is_classic or self._may_lose:
-            return ""
-        if not self.member_id or self._stable_in != self.generation:
+        """Why its group goes on to another generation as it joins; empty: it need not."""
+        if not self.group.is_classic or not self.member_id or self._stable_in != self.generation:
             return ""
         if subscription != self._subscription:
             return "with another subscription"
         return "as the leader" if self._led else ""
+
+    @property
+    def _may_have_lost(self) -> bool:
+        """Whether an election may have taken generations back."""
+        return self.truth.may_have_lost(GROUP_METADATA_TOPIC, self.book.index)
 
     def _is_let_in(self, asked: Asked, answer: JoinGroupResponse) -> None:
         if not answer.member_id:
@@ -264,6 +287,10 @@ class ClassicMember(GroupMember):
             self.later(1.0)
 
         self.ask(node, request, version, SyncGroupResponse, answered)
+        if self._hasty is not None and not self.calm and self.group.is_classic:
+            joined, other = copy(self._request), subscription_bytes(self.topics, [], ANOTHER)
+            joined.member_id = self.member_id
+            self._hasty.syncs(node, joined, other, self.version)
 
     # -- staying and going -----------------------------------------------------------------
 

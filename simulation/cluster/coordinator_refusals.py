@@ -51,7 +51,6 @@ DELETE_OFFSETS = 0
 END_V1, END_V2, ADD_PARTITIONS, VERIFY, INIT = 4, 5, 3, 4, 4
 JOIN = 9
 JOINED = (GroupState.STABLE, GroupState.COMPLETING_REBALANCE)
-NO_LIMIT = 2**31 - 1
 NOBODY = "nobody"
 BAD_OFFSET = 1 << 40
 TOO_LONG_MS = 2**31 - 1
@@ -70,10 +69,23 @@ def _known(answer: Any) -> int:  # noqa: ANN401 - of any class with its field
 # -- groups --------------------------------------------------------------------------------------
 
 
-def of_classic_group(
-    group: ClassicGroup, topic: str, max_size: int = NO_LIMIT
-) -> Iterator[Refusal]:
-    """What the coordinator of a classic group must refuse; `max_size`: group.max.size."""
+def of_full_group(group: ClassicGroup, max_size: int) -> Iterator[Refusal]:
+    """What a classic group must refuse that has group.max.size members."""
+    name = group.group_id
+    if group.state in JOINED and len(group.members) >= max_size:
+        yield Refusal(
+            "a join to a full group",
+            JoinGroupRequest(
+                name, 1_000, 1_000, "", None, group.protocol_type or "", _protocols(group)
+            ),
+            JOIN,
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            _own,
+        )
+
+
+def of_classic_group(group: ClassicGroup, topic: str) -> Iterator[Refusal]:
+    """What the coordinator of a classic group must refuse."""
     name, generation = group.group_id, group.generation_id
     unknown, illegal = ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION
     identities: list[tuple[str, int, str, str | None, int]] = [
@@ -94,16 +106,6 @@ def of_classic_group(
         sync = SyncGroupRequest(name, told, member_id, instance)
         yield Refusal(f"a sync of {what}", sync, SYNC, error, _own)
         yield _commit(what, name, told, member_id, instance, topic, error)
-    if group.state in JOINED and len(group.members) >= max_size:
-        yield Refusal(
-            "a join to a full group",
-            JoinGroupRequest(
-                name, 1_000, 1_000, "", None, group.protocol_type or "", _protocols(group)
-            ),
-            JOIN,
-            ErrorCode.GROUP_MAX_SIZE_REACHED,
-            _own,
-        )
     if group.members and group.state is not GroupState.DEAD:
         yield _commit("nobody", name, -1, "", None, topic, unknown)
         yield Refusal(

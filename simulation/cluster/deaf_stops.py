@@ -1,4 +1,4 @@
-"""Coordinators that are stopped and have not heard that others lead, where a seed draws "deaf_stop".
+"""Coordinators that are stopped, and have not heard that others lead, if a seed draws "deaf_stop".
 
 What they have written is not replicated, as their high watermarks stand still: whoever waits for it
 is to be answered before they are gone.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from simulation.cluster.truth import Truth
 
 STABLE_FETCH = 7
-IS_RESTARTED = 0.1
+STATIC, IS_RESTARTED = 0.6, 0.1
 INSTANCE = "i-"
 """What the instance ids of members begin with."""
 COMMIT_VERSIONS = range(2, OFFSET_COMMIT_TOPIC_IDS + 1)
@@ -96,8 +96,8 @@ class GroupMember(CoordinatedMember):
         self.instance_id = (
             f"{INSTANCE}{name}" if self.group.on["static"] and rng.random() < 0.7 else None
         )
-        self._restarts = setting.restarts
-        if self._restarts is not None and self.may_be_static:
+        self.restarts = setting.restarts
+        if self.restarts is not None and self.may_be_static and self.restarts.random() < STATIC:
             self.instance_id = f"{INSTANCE}{name}"
         self.owned: dict[Part, None] = {}
         self.commits = self.fetches = 0
@@ -137,9 +137,9 @@ class GroupMember(CoordinatedMember):
 
     def _is_started_again(self) -> bool:
         """Whether it goes, as a static member does that is to come back (KIP-345)."""
-        if self._restarts is None or self.instance_id is None or self.coordinator is None:
+        if self.restarts is None or self.instance_id is None or self.coordinator is None:
             return False
-        if not self.is_in or self._restarts.random() >= IS_RESTARTED:
+        if not self.is_in or self.restarts.random() >= IS_RESTARTED:
             return False
         self.leave(self.coordinator)
         return True

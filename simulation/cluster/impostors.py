@@ -17,6 +17,7 @@ from simulation.cluster.committed_views import of_groups
 from simulation.cluster.coordinator_refusals import (
     of_classic_group,
     of_consumer_group,
+    of_full_group,
     of_transaction,
 )
 from simulation.cluster.crews import Crew, CrewSetting
@@ -85,6 +86,8 @@ class ImpostorCrew(Crew):
                     break
             self._propose()
             for broker in brokers:
+                for refusal in self._of_full_groups(broker):
+                    self._ask(broker, refusal)
                 for wrong in wrong_ids(broker, self._ids_rng):
                     self.world.violate(f"broker {broker.broker_id}: {wrong}")
             for ahead in filter(_is_ahead, brokers):
@@ -129,17 +132,25 @@ class ImpostorCrew(Crew):
     def _of_groups(self, broker: Broker) -> list[Refusal]:
         groups = broker.services.groups
         found: list[Refusal] = []
-        max_size = self.plan.group_times.max_size
         for shard in groups.service.runtime.shards() if groups.in_use else ():
             for name, group in shard.groups.items():
                 if not groups.service.runtime.is_ahead(name):
-                    found += of_classic_group(group, self._topic, max_size)
+                    found += of_classic_group(group, self._topic)
             for name, consumers in shard.consumer_groups.items():
                 if not groups.service.runtime.is_ahead(name):
                     found += of_consumer_group(consumers, self._topic)
             if not groups.service.runtime._deferred.get(shard.partition_index):  # noqa: SLF001
                 found += of_pending(shard)
         return found
+
+    def _of_full_groups(self, broker: Broker) -> list[Refusal]:
+        groups, max_size = broker.services.groups, self.plan.group_times.max_size
+        return [
+            refusal
+            for shard in (groups.service.runtime.shards() if groups.in_use else ())
+            for group in shard.groups.values()
+            for refusal in of_full_group(group, max_size)
+        ]
 
     def _of_transactions(self, broker: Broker) -> list[Refusal]:
         transactions = broker.services.transactions

@@ -78,6 +78,7 @@ CREW_KINDS: tuple[str, ...] = (
     "wavering",
     "restarts",
     "deaf_stop",
+    "founders",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"

@@ -21,6 +21,7 @@ from simulation.cluster.consumers import ClusterConsumer
 from simulation.cluster.crews import Crew, CrewSetting
 from simulation.cluster.editors import EditorCrew
 from simulation.cluster.expiries import ExpiryCrew
+from simulation.cluster.founders import FounderCrew
 from simulation.cluster.groups import GroupCrew
 from simulation.cluster.hogs import HogCrew
 from simulation.cluster.impostors import ImpostorCrew
@@ -139,6 +140,7 @@ CREWS: tuple[type[Crew], ...] = (
     QuorumCrew,
     OnlookerCrew,
     EditorCrew,
+    FounderCrew,
 )
 
 

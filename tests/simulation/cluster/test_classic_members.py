@@ -108,7 +108,7 @@ def test_who_must_move_its_group_on(leads: bool, topics: list[str]) -> None:
     subscription = subscription_bytes(topics, [], 0)
     member._subscription = subscription_bytes(["t0"], [], 0)
     assert bool(member._must_move_on(subscription)) == (leads or not topics)
-    member._may_lose = True
+    member._stable_in = -1
     assert member._must_move_on(subscription) == ""
 
 

@@ -12,6 +12,7 @@ from mockbroker_protocol.errors import ErrorCode
 from simulation.cluster.coordinator_refusals import (
     of_classic_group,
     of_consumer_group,
+    of_full_group,
     of_transaction,
 )
 from tests.support.simulated_groups import SimulatedGroup
@@ -75,11 +76,10 @@ def test_a_full_group_refuses_who_comes() -> None:
     for broker in group.world.cluster.brokers:
         for shard in broker.services.groups.service.runtime.shards():
             for classic in shard.groups.values():
-                refusals = {one.what: one.wanted for one in of_classic_group(classic, "t0", 2)}
+                refusals = {one.what: one.wanted for one in of_full_group(classic, 2)}
                 full = refusals["a join to a full group"]
                 assert full == ErrorCode.GROUP_MAX_SIZE_REACHED
-                roomy = {one.what for one in of_classic_group(classic, "t0", 3)}
-                assert "a join to a full group" not in roomy
+                assert not [*of_full_group(classic, 3)]
 
 
 def test_who_lost_an_answer_is_told_once_more() -> None:

@@ -32,6 +32,8 @@ def told(monkeypatch: pytest.MonkeyPatch, *, static: bool) -> list[str]:
         group.world.run_for(10)
         for broker in group.world.cluster.brokers:
             found += departures.look(broker)
+    group.group.calm_down()
+    group.world.run_for(400)  # by then all is replicated again
     if not found:
         group.settle()
     return found + group.world.violations
