@@ -26,12 +26,8 @@ from simulation.cluster.link_audits import LinkAudits, wrong_proposals
 from simulation.cluster.link_probes import LinkProbes
 from simulation.cluster.log_audits import wrong_with
 from simulation.cluster.log_trials import LogTrials
-from simulation.cluster.replica_trials import ReplicaTrials
-from simulation.cluster.runtime_audits import wrong_groups, wrong_writes
-from simulation.cluster.session_probes import SessionProbes
-from simulation.cluster.sharing_audits import SharingAudits
-from simulation.cluster.shortages import Shortages
 from simulation.cluster.rehearsals import wrong_rehearsals
+from simulation.cluster.replica_trials import ReplicaTrials
 from simulation.cluster.replicated_answers import ReplicatedAnswers
 from simulation.cluster.runtime_audits import (
     WriteTimeouts,
@@ -39,6 +35,9 @@ from simulation.cluster.runtime_audits import (
     wrong_groups,
     wrong_writes,
 )
+from simulation.cluster.session_probes import SessionProbes
+from simulation.cluster.sharing_audits import SharingAudits
+from simulation.cluster.shortages import Shortages
 from simulation.cluster.store_audits import wrong_configs
 from simulation.cluster.timer_audits import Probes, wrong_timers
 from simulation.cluster.transaction_audits import TransactionAudits
@@ -105,7 +104,6 @@ class AuditCrew(Crew):
         self.session_probes = SessionProbes(setting.world, setting.stream("session probes"))
         self._acl_rng = setting.stream("ACL decisions")
         self.sharing = SharingAudits(setting.world, setting.stream("sharing audits"))
-        self.waits = Waits(setting.world, setting.truth)
         self.waits = Waits(setting.world, setting.truth, frozenset(("consumer",)))
         self.write_timeouts = WriteTimeouts(setting.world)
         self.answers = ReplicatedAnswers(
