@@ -256,14 +256,21 @@ def _of_markers(broker: Broker, partition: Partition) -> Iterator[Refusal]:
 
 
 def _waits_for_ranges(broker: Broker, partition: Partition) -> bool:
-    """Whether markers wait here, told 6: another broker leads the ranges beside the offsets."""
+    """Whether markers wait here for the ranges beside the offsets, or fail by them.
+
+    They are told 6 while another broker leads these, and 19 where too few of theirs are in sync.
+    """
     if partition.topic != GROUP_METADATA_TOPIC:
         return False
-    ranges = broker.services.metadata.topics.get(INDIVIDUAL_COMMITS_TOPIC)
+    services, index = broker.services, partition.index
+    topic = services.metadata.topics.get(INDIVIDUAL_COMMITS_TOPIC)
+    if topic is None or index >= len(topic.partitions):
+        return False
+    ranges = services.replicas.partition(INDIVIDUAL_COMMITS_TOPIC, index)
     return (
-        ranges is not None
-        and partition.index < len(ranges.partitions)
-        and broker.services.leader_log(INDIVIDUAL_COMMITS_TOPIC, partition.index) is None
+        ranges is None
+        or services.leader_log(INDIVIDUAL_COMMITS_TOPIC, index) is None
+        or len(ranges.state.isr) < least_in_sync(broker, ranges)
     )
 
 
