@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from mockbroker.cluster.nodes import Node
     from mockbroker.journal import Event
-    from mockbroker.metadata.brokers import BrokerInfo
-    from mockbroker.metadata.changes import PartitionState
     from mockbroker.node.broker import Broker
     from mockbroker.replica.in_sync import Follower, Followers
     from mockbroker.replica.manager import ReplicaManager
@@ -53,10 +51,6 @@ class FollowerAudits:
         """When the logs of leaders grew, and where they ended then."""
         self._in_sync: dict[Followers, tuple[float, list[int]]] = {}
         """When a leader was last looked at, and its in-sync set then."""
-        self._out_of_sync: dict[Follower, tuple[float, PartitionState, BrokerInfo]] = {}
-        """Who might be proposed while nobody was: at the last look, with what was known of him."""
-        self._proposed_ms: dict[Followers, float] = {}
-        """When a leader last proposed a set."""
         self._known_in: dict[Followers, int] = {}
         """The leader epoch in which it was first seen."""
         truth.on_replica.append(self._on_replica)
@@ -122,8 +116,6 @@ class FollowerAudits:
             wrong = self._wrong_proposal(partition, isr) or self._taken_before(partition, isr)
             if wrong:
                 self._world.violate(f"{partition}: {broker.broker_id} proposes {isr}: {wrong}")
-            if partition.followers is not None:
-                self._proposed_ms[partition.followers] = self._world.now_ms
             propose(partition, isr)
 
         replicas.propose_isr = proposes
@@ -181,8 +173,6 @@ class FollowerAudits:
             assert followers is not None
             for wrong in self._wrong_progress(partition, followers):
                 self._world.violate(f"{partition} of {broker.broker_id}: {wrong}")
-            if broker.services.replicas in self._hosts:
-                self._check_out_of_sync(broker, partition, followers)
             self._in_sync[followers] = now_ms, partition.state.isr
             known_in = self._known_in.setdefault(followers, partition.leader_epoch)
             if known_in != partition.leader_epoch:
@@ -205,27 +195,6 @@ class FollowerAudits:
                 self._world.violate(
                     f"{partition} of {broker.broker_id}: its low watermark is "
                     f"{partition.low_watermark()}, its replicas start at {starts}"
-                )
-
-    def _check_out_of_sync(
-        self, broker: Broker, partition: Partition, followers: Followers
-    ) -> None:
-        """Whoever fetched since the last look, and might join all the time, is proposed by that."""
-        now_ms, state = self._world.now_ms, partition.state
-        for follower in followers.all() if len(state.isr) < len(state.replicas) else ():
-            node = follower.replica_id
-            looked_ms, before, known_before = self._out_of_sync.pop(follower, (0.0, None, None))
-            known = broker.services.metadata.brokers.get(node)
-            if known is None or node in state.isr or followers.proposed is not None:
-                continue
-            self._out_of_sync[follower] = now_ms, state, known
-            proposed_ms = self._proposed_ms.get(followers, -1.0)
-            stayed = state is before and known is known_before and proposed_ms < looked_ms
-            if stayed and follower.fetched_ms > looked_ms and _may_join(partition, follower, known):
-                self._world.violate(
-                    f"{partition} of {broker.broker_id}: {node} has fetched all up to "
-                    f"{follower.log_end_offset} at {follower.fetched_ms:.3f}, and is not proposed "
-                    f"for {state.isr}"
                 )
 
     def _wrong_progress(self, partition: Partition, followers: Followers) -> Iterator[str]:
@@ -279,15 +248,6 @@ class FollowerAudits:
         """Whether it has told its leader what it has since it was last started."""
         running = self._world.peers.running.get(follower.replica_id)
         return running is not None and follower.broker_epoch == running.fetchers.broker_epoch
-
-
-def _may_join(partition: Partition, follower: Follower, known: BrokerInfo) -> bool:
-    """Whether a follower out of the in-sync set is to be in it (Partition.maybeExpandIsr)."""
-    registered = follower.broker_epoch < 0 or follower.broker_epoch >= known.epoch
-    if known.fenced or known.leaving or not registered:
-        return False
-    begins = max(_epoch_start(partition), partition.epoch_start_offset)
-    return follower.log_end_offset >= max(partition.high_watermark, begins)
 
 
 def _known_epoch_start(partition: Partition) -> int:

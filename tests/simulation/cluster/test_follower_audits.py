@@ -114,25 +114,6 @@ def test_who_fetches_from_before_the_end_has_not_caught_up(monkeypatch: pytest.M
     assert any("has caught up with" in one for one in looked(SimulatedCluster()))
 
 
-def caught_up_again() -> list[str]:
-    """What is found where a follower is held until it has left the set, and let go."""
-    simulated = SimulatedCluster()
-    world, node = simulated.world, simulated.follower()
-    world.operate(partial(world.controls.hold_follower, "t0", 0, node))
-    looked(simulated, 1_500)
-    assert node not in world.cluster.metadata.topics["t0"].partitions[0].isr
-    world.operate(partial(world.controls.release_follower, "t0", 0, node))
-    return looked(simulated, 500)
-
-
-def test_who_has_caught_up_again_and_is_not_proposed_is_noticed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert caught_up_again() == []
-    monkeypatch.setattr(Partition, "_maybe_expand_isr", lambda *_: False)
-    assert any("is not proposed for" in one for one in caught_up_again())
-
-
 def test_a_low_watermark_of_the_leader_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Followers, "low_watermark", lambda _self, start: start + 1)
     assert "its low watermark is" in looked(SimulatedCluster())[0]
