@@ -60,8 +60,8 @@ def bytes_available(entry: FetchEntry, params: FetchParams, parked_segment: int 
         start_at, end_at = log.offset_metadata(offset), log.offset_metadata(end)
         if parked_segment is None:
             parked_segment = start_at.segment_base_offset
-        if parked_segment < end_at.segment_base_offset:
-            return COMPLETE  # F, on an older segment
+        if parked_segment != end_at.segment_base_offset:
+            return COMPLETE  # F, on an older segment, or on a newer one that was cut off
         available = min(end_at.position_diff(start_at), entry.max_bytes)
         if available > 0 and entry.high_watermark != UNKNOWN_HIGH_WATERMARK:
             return COMPLETE  # W, its sender waits only while the answer would be empty

@@ -58,6 +58,12 @@ def test_an_offset_on_an_older_segment_completes(world: World) -> None:
     assert weigh(world, 3, segment=0) == 0
 
 
+def test_a_reader_parked_on_a_segment_that_was_cut_off_completes(world: World) -> None:
+    world.advance(5_000)
+    world.append("t0", 0, 50)
+    assert weigh(world, 0, segment=9) == weigh(world, 2, segment=9) == COMPLETE
+
+
 def test_fenced_diverging_and_lost_partitions_complete(world: World) -> None:
     assert weigh(world, 2, current_leader_epoch=0) == 0
     assert weigh(world, 2, last_fetched_epoch=0) == 0
