@@ -78,7 +78,8 @@ class AuditCrew(Crew):
         )
         self.fetchers = FetcherAudits(setting.world, setting.stream("damage"))
         self.groups = GroupAudits(
-            upgrades=self.plan.on["consumer_group"] or self.plan.on["founders"]
+            upgrades=self.plan.on["consumer_group"] or self.plan.on["founders"],
+            max_size=self.plan.group_times.max_size,
         )
         self.departures = Departures(setting.world)
         self.probes = Probes(setting.stream("probes"))

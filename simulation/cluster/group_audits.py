@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.coordinator.group.consumer.member import MemberState
@@ -46,10 +47,13 @@ class GroupAudits:
     `upgrades`: members of KIP-848 come to classic groups. One that comes answers what is parked
     (GroupMetadataManager.convertToConsumerGroup), also where the group stays what it was, as its
     records were not replicated: who had synced then is not waited for, and does so again.
+    `max_size` is group.max.size: who joins a full group again is turned away, which completes
+    nothing (GroupMetadataManager.classicGroupJoin), also where it alone was waited for.
     """
 
-    def __init__(self, *, upgrades: bool = False) -> None:
+    def __init__(self, *, upgrades: bool = False, max_size: int = sys.maxsize) -> None:
         self._upgrades = upgrades
+        self._max_size = max_size
         self._joining: dict[ClassicGroup, Joining] = {}
         self._consumers: dict[tuple[GroupShard, str], tuple[int, dict[str, bool]]] = {}
         """Epochs of groups of KIP-848 at the last look, and members: True without instance id."""
@@ -95,7 +99,8 @@ class GroupAudits:
             return
         first = group.previous_state is GroupState.EMPTY
         came = all(member.parked_join is not None for member in group.members.values())
-        if group.members and came and not group.pending_joins and not first:
+        is_full = len(group.members) >= self._max_size
+        if group.members and came and not group.pending_joins and not first and not is_full:
             yield "all came, and it waits"
         if group.pending_joins and not first:
             pending = frozenset(group.pending_joins)

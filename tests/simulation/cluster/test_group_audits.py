@@ -96,6 +96,8 @@ def test_a_rebalance_that_all_joined_and_waits_is_noticed() -> None:
         group.park_join(member, lambda _: None)
     (wrong,) = GroupAudits().look(broker)
     assert wrong.endswith("all came, and it waits")
+    full = GroupAudits(max_size=len(group.members))
+    assert list(full.look(broker)) == [], "who joined again may have been turned away"
 
 
 def test_who_has_synced_and_is_waited_for_is_noticed() -> None:
