@@ -44,6 +44,7 @@ def of_pending(shard: GroupShard) -> Iterator[Refusal]:
                         VERSION,
                         ErrorCode.UNSTABLE_OFFSET_COMMIT,
                         lambda answer: answer.topics[0].partitions[0].error_code,
+                        may_wait=True,  # for the ranges of a group that has some
                     )
 
 

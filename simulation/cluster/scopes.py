@@ -21,9 +21,9 @@ from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequestTopic,
 )
 from simulation.clients import frame_of
+from simulation.cluster.audits.runtime_audits import wrong_groups
 from simulation.cluster.crews import Crew
 from simulation.cluster.metadata_history import image_of
-from simulation.cluster.runtime_audits import wrong_groups
 from simulation.cluster.steps import Step
 from simulation.cluster.storage import difference_of
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mockbroker.metadata.topic_requests import NewTopic
 from simulation.cluster.acl_checkers import AclCheckerCrew
 from simulation.cluster.administration import AdminCrew
-from simulation.cluster.audits import AuditCrew
+from simulation.cluster.audits.crew import AuditCrew
 from simulation.cluster.committers import Committer
 from simulation.cluster.consumers import ClusterConsumer
 from simulation.cluster.crews import Crew, CrewSetting

@@ -9,8 +9,8 @@ import pytest
 from mockbroker.coordinator.group import join
 from mockbroker.coordinator.group.join import JoinHandler
 from simulation.cluster import hasty_joins
+from simulation.cluster.audits.departures import Departures
 from simulation.cluster.classic_members import ClassicMember
-from simulation.cluster.departures import Departures
 from simulation.cluster.hasty_joins import HastyJoins
 from tests.support.simulated_groups import SimulatedGroup
 
