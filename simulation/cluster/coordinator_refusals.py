@@ -173,6 +173,7 @@ def _delete_offsets(group: str, topic: str) -> Refusal:
         DELETE_OFFSETS,
         ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
         lambda answer: answer.topics[0].partitions[0].error_code,
+        may_wait=True,  # for what says who has subscribed
     )
 
 

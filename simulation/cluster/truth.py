@@ -375,7 +375,8 @@ class Truth:
                 self._look_at_broker(node, broker)
             elif node.node_id in self._up:
                 # In the step in which it went down it may have written, and told that it had.
-                self._look_at_broker(node, self._up.pop(node.node_id), grown_alone=True)
+                grown_alone = not node.stopped_cleanly
+                self._look_at_broker(node, self._up.pop(node.node_id), grown_alone=grown_alone)
         if changed:
             for key in changed:
                 truth = self.partitions[key]

@@ -98,7 +98,9 @@ class GroupLogModel:
             else:
                 assert isinstance(value, ConsumerGroupCurrentMemberAssignmentValue)
                 before = self.members.get(place_of, value.member_epoch)
-                if value.state == MemberState.UNREVOKED_PARTITIONS and before != value.member_epoch:
+                # A static member that leaves for a while is in epoch -2, whatever it has.
+                goes_on = before != value.member_epoch and min(before, value.member_epoch) >= 0
+                if value.state == MemberState.UNREVOKED_PARTITIONS and goes_on:
                     self.wrong.append(
                         f"{key.member_id} has to give something up at {offset}, and goes from "
                         f"epoch {before} to {value.member_epoch} before"

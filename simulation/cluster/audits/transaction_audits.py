@@ -99,7 +99,11 @@ class TransactionAudits:
             partition = replicas.partition(TRANSACTION_STATE_TOPIC, index)
             if partition is None or not runtime.is_owned(index):
                 continue
-            leader = self._controller.topics[TRANSACTION_STATE_TOPIC].partitions[index].leader
+            state = self._controller.topics[TRANSACTION_STATE_TOPIC].partitions[index]
+            # Who led in between has fenced one that has not heard that it leads again.
+            leads = (
+                state.leader == broker.broker_id and state.leader_epoch == partition.leader_epoch
+            )
             waits = bool(runtime._deferred.get(index))  # noqa: SLF001 -- for the audit alone
             if not shard.is_settled and not waits:
                 yield f"partition {index} waits for what is replicated"
@@ -110,7 +114,7 @@ class TransactionAudits:
                     yield f"{name} may be forgotten, and is {known.state.name} or on its way"
                 if known.pending_state is not None and not waits:
                     yield f"{name} is pending in {known.pending_state.name}, and is not written"
-                if leader == broker.broker_id:
+                if leads:
                     yield from _wrong_states(service, shard, known)
                 wall_ms = services.clock.wall_ms()
                 late = _is_late(shard, known, wall_ms) and not partition.is_under_min_isr()

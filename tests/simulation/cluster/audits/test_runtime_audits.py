@@ -190,3 +190,11 @@ def test_a_member_that_takes_an_epoch_before_it_gave_up_is_noticed() -> None:
         member = ConsumerMember("m", epoch=epoch, state=MemberState(state))
         model.take((offset, -1, *encode_record(assignment_record("g", member))))
         assert bool(model.wrong) == (epoch == 3)
+
+
+def test_a_static_member_leaves_for_a_while_before_it_gave_up() -> None:
+    model = GroupLogModel()
+    for offset, epoch in enumerate((1, -2, 3)):
+        member = ConsumerMember("m", epoch=epoch, state=MemberState.UNREVOKED_PARTITIONS)
+        model.take((offset, -1, *encode_record(assignment_record("g", member))))
+    assert not model.wrong
