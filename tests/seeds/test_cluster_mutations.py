@@ -175,7 +175,7 @@ MUTATIONS: dict[Mutate, int] = {
     never_tell_where_logs_part: 6,
     let_the_high_watermark_go_back: 1,
     forget_proposals: 237,
-    forget_proposals_without_news: 965,
+    forget_proposals_without_news: 257,
     never_fence: 70,
     serve_beyond_the_high_watermark: 1,
     replay_decisions_before_they_are_replicated: 25,
