@@ -542,7 +542,8 @@ def _dumper_of(kind: type) -> Callable[[Any], Any]:
     name = f"{kind.__module__}.{kind.__qualname__}"
     if name == "mockbroker.log.segment.Segment":
         return _segment
-    owner = OWNERS.get(name)
+    names = (f"{each.__module__}.{each.__qualname__}" for each in kind.__mro__)
+    owner = next((OWNERS[each] for each in names if each in OWNERS), None)
     if owner is None:
         return repr
     kept = owner.kept
