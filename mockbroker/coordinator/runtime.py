@@ -425,14 +425,15 @@ class CoordinatorRuntime(Generic[ShardT]):
     def unload(self, partition_index: int, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
         """Give the partition away: what is parked is answered with `error`, the state forgotten."""
         self._unloaded.add(partition_index)
-        self._loading.pop(partition_index, None)
+        loading = self._loading.pop(partition_index, None)
         shard = self._shards.pop(partition_index, None)
         self._committed.pop(partition_index, None)
         deferred = self._deferred.pop(partition_index, None)
         if deferred:
             deferred.fail_all(error)
-        if shard is not None:
-            shard.on_unloaded(error)
+        for gone in (None if loading is None else loading.shard, shard):
+            if gone is not None:
+                gone.on_unloaded(error)
 
     def reset(self) -> None:
         """The internal topic is gone: forget every shard, and own all partitions of the next."""

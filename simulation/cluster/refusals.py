@@ -258,7 +258,8 @@ def _of_markers(broker: Broker, partition: Partition) -> Iterator[Refusal]:
 def _waits_for_ranges(broker: Broker, partition: Partition) -> bool:
     """Whether markers wait here for the ranges beside the offsets, or fail by them.
 
-    They are told 6 while another broker leads these, and 19 where too few of theirs are in sync.
+    They are told 6 while another broker leads these, and 19 where too few of theirs are in sync; in
+    which of the two logs something is wrong first is not asked.
     """
     if partition.topic != GROUP_METADATA_TOPIC:
         return False
@@ -270,7 +271,7 @@ def _waits_for_ranges(broker: Broker, partition: Partition) -> bool:
     return (
         ranges is None
         or services.leader_log(INDIVIDUAL_COMMITS_TOPIC, index) is None
-        or len(ranges.state.isr) < least_in_sync(broker, ranges)
+        or any(len(one.state.isr) < least_in_sync(broker, one) for one in (partition, ranges))
     )
 
 

@@ -42,6 +42,9 @@ GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 Place = tuple[int, str, int]
 """A broker and a partition."""
 
+SHARING = "sharing"
+"""How the names of groups that share partitions begin."""
+
 
 class Wait(NamedTuple):
     """A request reached a broker at `began_ms`, and its answer left at `ended_ms`."""
@@ -179,9 +182,11 @@ class Waits(Observer):
 
     def _wrong_join(self, wait: Wait, request: JoinGroupRequest, answer: JoinGroupResponse) -> str:
         """Its session does not end meanwhile; a static member may be removed by an admin, and who
-        comes by the new protocol sends all away that wait.
+        comes by the new protocol sends all away that wait. Groups that share may be of both: there
+        a member that is gone is told so when that is replicated.
         """
-        stays = request.group_instance_id is None and request.group_id not in self._upgraded
+        both = request.group_id in self._upgraded or request.group_id.startswith(SHARING)
+        stays = request.group_instance_id is None and not both
         if (
             stays
             and request.member_id

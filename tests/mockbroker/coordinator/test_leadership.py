@@ -29,7 +29,10 @@ GROUPS = ["a", "b", "c", "d", "e", "f"]
 
 @pytest.fixture
 def core() -> ClusterCore:
-    return ClusterCore(topics={"t": 1}, config={"offsets.topic.num.partitions": "6"})
+    config = {"offsets.topic.num.partitions": "6", "offsets.retention.minutes": "1"}
+    return ClusterCore(
+        topics={"t": 1}, config={**config, "offsets.retention.check.interval.ms": "1000"}
+    )
 
 
 def coordinator(core: ClusterCore, group: str, *, asked: int = 1) -> int:
@@ -164,6 +167,20 @@ def test_a_partition_that_moves_on_while_it_is_loaded_is_loaded_from_the_start_a
     core.deliver()
     core.advance(1)
     assert fetched(core, loading, "a") == (0, 10)
+
+
+def test_a_load_that_was_given_up_expires_nothing(core: ClusterCore, loading: int) -> None:
+    index = core.cluster.brokers[0].services.groups.service.runtime.partition_for("a")
+    for node in ((loading - 2) % 3 + 1, loading):
+        core.controls.move_leader("__consumer_offsets", index, node)
+        core.deliver()
+        core.advance(1)
+    core.advance(50_000)
+    client = core.client(node=loading)
+    commit(client, "a", 99)
+    assert committed(client) == 0
+    core.advance(15_000)
+    assert fetched(core, loading, "a") == (0, 99)
 
 
 def test_a_lead_that_is_lost_and_won_again_in_one_step_is_loaded(
