@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 guard = cluster_guard(AclOperation.ALTER, told(NEEDS_ALTER, lists="replica_election_results"))
 
+_NONE_OF_ALL: Final = (ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+"""What is not told of a partition that was not named: nothing is to do, or it was deleted since."""
 _ELECTIONS: Final = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
@@ -52,7 +54,7 @@ def handle(
         partitions = []
         for index in indexes:
             refusal = services.controller.elect_leader(topic, index, election)
-            if wanted is not None or refusal.error is not ErrorCode.ELECTION_NOT_NEEDED:
+            if wanted is not None or refusal.error not in _NONE_OF_ALL:
                 partitions.append(PartitionResult(index, refusal.error, refusal.message))
         if partitions:
             results.append(ReplicaElectionResult(topic, partitions))

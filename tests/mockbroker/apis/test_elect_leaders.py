@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.metadata.topic_requests import TopicReference
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.reassignments import (
     ElectLeadersRequest,
@@ -39,6 +40,16 @@ def test_a_leader_that_is_preferred_needs_no_election(core: ClusterCore) -> None
         9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
     assert elect(core, everything=True) == {}
+
+
+def test_a_topic_that_was_deleted_unheard_is_none_of_all(core: ClusterCore) -> None:
+    broker = core.cluster.brokers[0]
+    client = core.client(node=broker.broker_id)
+    core.cluster.controller.delete_topics([TopicReference("t")])
+    assert "t" in broker.services.metadata.topics
+    client.send(ElectLeadersRequest(topic_partitions=None), 2)
+    answer = client.receive(ElectLeadersResponse)
+    assert (answer.error_code, answer.replica_election_results) == (0, [])
 
 
 def test_the_preferred_replica_gets_the_lead_back(core: ClusterCore) -> None:
