@@ -247,12 +247,18 @@ class KafkaClient:
 
         partitions = [TopicPartition(topic, at, offset) for (topic, at), offset in offsets.items()]
         wanted = [ConsumerGroupTopicPartitions(group_id, partitions)]
-        found = self._of_group(lambda: self._admin.alter_consumer_group_offsets(wanted))
-        if found is None:
-            raise GroupError(f"group {group_id}: there is no such group")
-        for one in found.topic_partitions:
-            if one.error is not None:
-                raise GroupError(f"group {group_id}: {one.error.str()}")
+        deadline = monotonic() + TIMEOUT_SECONDS
+        while True:
+            found = self._of_group(lambda: self._admin.alter_consumer_group_offsets(wanted))
+            if found is None:
+                raise GroupError(f"group {group_id}: there is no such group")
+            error = next((one.error for one in found.topic_partitions if one.error), None)
+            if error is None:
+                return
+            # A coordinator that has just begun, or ceased, says so of each partition.
+            if "COORDINATOR" not in error.name() or monotonic() > deadline:
+                raise GroupError(f"group {group_id}: {error.str()}")
+            sleep(_PAUSE_SECONDS)
 
     def delete_groups(self, group_ids: Sequence[str]) -> None:
         """Forget groups; one that is not there is none to forget. Raises GroupError."""

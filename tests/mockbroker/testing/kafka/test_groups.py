@@ -25,6 +25,14 @@ def test_a_group_is_committed_for_seen_and_forgotten(broker: MockBroker, kafka: 
     assert kafka.groups() == []
 
 
+def test_a_commit_is_tried_again_while_the_coordinator_moves(
+    broker: MockBroker, kafka: Kafka
+) -> None:
+    broker.topic("orders").put("a")
+    broker.faults.add({"api": "OffsetCommit", "error": "NOT_COORDINATOR", "count": 1})
+    assert kafka.group("billing").commit({("orders", 0): 1}) == {("orders", 0): 1}
+
+
 def test_what_only_the_fake_shares_is_refused(kafka: Kafka) -> None:
     group = kafka.group("billing")
     for verb in (group.sharing, group.expire_leases):
