@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.replica.hosted_log import PartitionReader
 from mockbroker.replica.in_sync import NEVER, Followers
+from simulation.cluster.audits.trials import Trials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from mockbroker.node.broker import Broker
     from mockbroker.replica.partition import Partition
 
-CHANCE: Final = 0.2
-"""How likely one of a broker's partitions is tried at a look."""
 STEPS: Final = 10
 LAG_MS: Final = 500
 PASSES_MS: Final = (0, 1, LAG_MS - 1, LAG_MS, LAG_MS // 2)
@@ -52,18 +51,14 @@ class _Follower:
         self.fetched_ms, self.broker_epoch = now_ms, broker_epoch
 
 
-class FollowerTrials:
-    """Tries what leaders make of followers; `look` says what was wrong."""
+class FollowerTrials(Trials):
+    """Tries what leaders make of followers."""
 
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self.tried = 0
+    chance = 0.2
 
-    def look(self, broker: Broker) -> Iterator[str]:
-        """One trial of one partition that a broker leads, now and then."""
+    def try_one(self, broker: Broker) -> Iterator[str]:
+        """One trial of one partition that a broker leads."""
         rng = self._rng
-        if rng.random() >= CHANCE:
-            return
         led = [*broker.services.replicas.led_partitions()]
         if led and len(broker.services.metadata.brokers) > 1:
             partition = rng.choice(led)

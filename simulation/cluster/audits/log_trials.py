@@ -30,6 +30,7 @@ from mockbroker.log.unified_log import UnifiedLog
 from mockbroker_protocol.errors import ErrorCode
 from simulation.cluster.audits.cleaning_trials import write_on, wrong_cleaning
 from simulation.cluster.audits.log_audits import LogModel, wrong_with
+from simulation.cluster.audits.trials import Trials
 from simulation.producers import batch_of
 from simulation.stage import EPOCH_MS
 
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
     Trial = Callable[[UnifiedLog, Random], Iterator[str]]
 
-CHANCE: Final = 0.2
-"""How likely a broker's log is tried at a look."""
 MOST_BATCHES: Final = 24
 SEGMENT_BYTES: Final = (1, 300, 1 << 20)
 """One batch a segment, a few, or all of them."""
@@ -75,18 +74,14 @@ def _takes_all(of: LogConfig) -> LogConfig:
     )
 
 
-class LogTrials:
-    """Tries the logs of brokers; `look` says what was wrong with one."""
+class LogTrials(Trials):
+    """Tries the logs of brokers."""
 
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self.tried = 0
+    chance = 0.2
 
-    def look(self, broker: Broker) -> Iterator[str]:
-        """One trial of one log, now and then."""
+    def try_one(self, broker: Broker) -> Iterator[str]:
+        """One trial of one log."""
         rng = self._rng
-        if rng.random() >= CHANCE:
-            return
         logs = [each.log for each in broker.services.replicas.all_partitions()]
         known = [log for log in logs if log is not None and log.segment_count]
         if not known:

@@ -35,6 +35,7 @@ from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from simulation.cluster.audits.log_trials import likeness
+from simulation.cluster.audits.trials import Trials
 from simulation.stage import EPOCH_MS
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from mockbroker.node.broker import Broker
     from mockbroker_protocol.messages.fetch import FetchRequest
 
-CHANCE: Final = 0.1
-"""How likely one of a broker's partitions is tried at a look."""
 SEGMENT_BYTES: Final = 300
 WHILE_MS: Final = 1_000
 OTHER_ID: Final = b"another topic id"
@@ -82,18 +81,14 @@ def _nobody(_: object) -> None:
     """Has asked nothing yet."""
 
 
-class ReplicaTrials:
-    """Tries what follows a partition; `look` says what was wrong."""
+class ReplicaTrials(Trials):
+    """Tries what follows a partition."""
 
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self.tried = 0
+    chance = 0.1
 
-    def look(self, broker: Broker) -> Iterator[str]:
-        """One trial with the log of one partition, now and then."""
+    def try_one(self, broker: Broker) -> Iterator[str]:
+        """One trial with the log of one partition."""
         rng = self._rng
-        if rng.random() >= CHANCE:
-            return
         hosted = broker.services.replicas.all_partitions()
         known = [each for each in hosted if each.log is not None and len(each.state.replicas) > 1]
         if not known:

@@ -16,34 +16,28 @@ from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK, FetchParams
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestPartition, ReplicaState
 from simulation.cluster.audits.log_audits import INTERNAL_TOPICS
+from simulation.cluster.audits.trials import Trials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from random import Random
 
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.node.broker import Broker
     from mockbroker.replica.partition import Partition
 
-CHANCE: Final = 0.5
-"""How likely one of a broker's partitions is asked about at a look."""
 LIMITS: Final = (100, 1 << 20)
 VERSION: Final = 18
 CONSUMER: Final = -1
 
 
-class WaitTrials:
-    """Asks about partitions of brokers; `look` says what was told wrong."""
+class WaitTrials(Trials):
+    """Asks about partitions of brokers."""
 
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self.tried = 0
+    chance = 0.5
 
-    def look(self, broker: Broker) -> Iterator[str]:
-        """One reader of one partition, now and then."""
+    def try_one(self, broker: Broker) -> Iterator[str]:
+        """One reader of one partition."""
         rng = self._rng
-        if rng.random() >= CHANCE:
-            return
         hosted = broker.services.replicas.all_partitions()
         known = [each for each in hosted if each.log is not None and not _has_holes(each.log)]
         if known:

@@ -16,6 +16,7 @@ from simulation.cluster.audits import replica_trials
 from simulation.cluster.audits.log_trials import likeness
 from simulation.cluster.audits.replica_trials import ReplicaTrials
 from tests.support.simulated_cluster import SimulatedCluster
+from tests.support.trials import tried
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,23 +25,12 @@ if TYPE_CHECKING:
     from mockbroker_protocol.messages.fetch import FetchResponsePartition
 
 
-def tried(looks: int = 400) -> str:
-    simulated = SimulatedCluster()
-    simulated.produce(3)
-    trials = ReplicaTrials(Random(1))
-    found = [
-        wrong
-        for _ in range(looks)
-        for broker in simulated.world.cluster.brokers
-        for wrong in trials.look(broker)
-    ]
-    assert trials.tried
-    assert not simulated.world.violations
-    return " | ".join(found)
+def found() -> str:
+    return tried(ReplicaTrials(Random(1)), 400, 3)
 
 
 def test_nothing_is_wrong() -> None:
-    assert tried() == ""
+    assert found() == ""
 
 
 def _takes_all(
@@ -83,7 +73,7 @@ def test_what_is_wrong_is_noticed(
     told: str,
 ) -> None:
     monkeypatch.setattr(where, name, broken)
-    assert told in tried()
+    assert told in found()
 
 
 def test_a_late_answer_that_is_taken_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

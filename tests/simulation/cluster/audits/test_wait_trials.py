@@ -9,28 +9,18 @@ import pytest
 from mockbroker.replica.delayed_fetch import COMPLETE
 from simulation.cluster.audits import wait_trials
 from simulation.cluster.audits.wait_trials import WaitTrials
-from tests.support.simulated_cluster import SimulatedCluster
+from tests.support.trials import tried
 
 
-def tried(looks: int = 200) -> str:
-    simulated = SimulatedCluster()
-    simulated.produce(3)
-    trials = WaitTrials(Random(1))
-    found = [
-        wrong
-        for _ in range(looks)
-        for broker in simulated.world.cluster.brokers
-        for wrong in trials.look(broker)
-    ]
-    assert trials.tried
-    return " | ".join(found)
+def found() -> str:
+    return tried(WaitTrials(Random(1)), 200, 3)
 
 
 def test_nothing_is_wrong() -> None:
-    assert tried() == ""
+    assert found() == ""
 
 
 @pytest.mark.parametrize("told", [COMPLETE, 0, 1 << 20])
 def test_what_is_told_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch, told: int) -> None:
     monkeypatch.setattr(wait_trials, "bytes_available", lambda *_: told)
-    assert f"{told} are there, not" in tried()
+    assert f"{told} are there, not" in found()
