@@ -247,18 +247,9 @@ class KafkaClient:
 
         partitions = [TopicPartition(topic, at, offset) for (topic, at), offset in offsets.items()]
         wanted = [ConsumerGroupTopicPartitions(group_id, partitions)]
-        deadline = monotonic() + TIMEOUT_SECONDS
-        while True:
-            found = self._of_group(lambda: self._admin.alter_consumer_group_offsets(wanted))
-            if found is None:
-                raise GroupError(f"group {group_id}: there is no such group")
-            error = next((one.error for one in found.topic_partitions if one.error), None)
-            if error is None:
-                return
-            # A coordinator that has just begun, or ceased, says so of each partition.
-            if "COORDINATOR" not in error.name() or monotonic() > deadline:
-                raise GroupError(f"group {group_id}: {error.str()}")
-            sleep(_PAUSE_SECONDS)
+        ask = self._admin.alter_consumer_group_offsets
+        if self._of_group(lambda: ask(wanted), _check_partitions) is None:
+            raise GroupError(f"group {group_id}: there is no such group")
 
     def delete_groups(self, group_ids: Sequence[str]) -> None:
         """Forget groups; one that is not there is none to forget. Raises GroupError."""
@@ -312,10 +303,15 @@ class KafkaClient:
                 raise TopicError(f"there is no topic {name!r}; topics: {names}") from None
             raise TopicError(f"topic {name}: {error}") from None
 
-    def _of_group(self, ask: Callable[[], Mapping[str, Future[Any]]]) -> Any:  # noqa: ANN401
+    def _of_group(
+        self,
+        ask: Callable[[], Mapping[str, Future[Any]]],
+        check: Callable[[Any], None] = lambda _: None,
+    ) -> Any:  # noqa: ANN401
         """What comes of a question about one group; None when there is no such group.
 
-        It is asked again while the group's coordinator is being found. Raises GroupError.
+        It is asked again while the group's coordinator is being found, as the answer tells or its
+        `check`. Raises GroupError.
         """
         deadline = monotonic() + TIMEOUT_SECONDS
         if not self._has_coordinators:
@@ -323,7 +319,9 @@ class KafkaClient:
         while True:
             ((group_id, future),) = ask().items()
             try:
-                return _result(future, GroupError)
+                found = _result(future, GroupError)
+                check(found)
+                return found
             except GroupError as error:
                 cause = error.__cause__
                 if isinstance(cause, _Missing):
@@ -360,6 +358,14 @@ class _Transient(Exception):  # noqa: N818 -- never seen: the cause of an error 
 
 class _Missing(Exception):  # noqa: N818 -- never seen: the cause of an error that is
     """What was asked about is not there."""
+
+
+def _check_partitions(found: Any) -> None:  # noqa: ANN401
+    """A coordinator that has just begun, or ceased, says so of each partition."""
+    for one in found.topic_partitions:
+        if one.error is not None:
+            cause = _Transient() if "COORDINATOR" in one.error.name() else None
+            raise GroupError(one.error.str()) from cause
 
 
 def _result(future: Future[T], kind: type[Exception]) -> T:
